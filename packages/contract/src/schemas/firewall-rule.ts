@@ -1,0 +1,193 @@
+/**
+ * The firewall rule on the wire: the fields that a caller sends, and the object that is answered. Owns names, types,
+ * bounds and texts of the fields; what they mean together (families, ports and protocols) is core's parser's.
+ */
+import Type from 'typebox';
+import { protocolNames } from '../protocols.ts';
+import { confirmWithin, expiresAt, storedObjectFields, timestamp } from './object.ts';
+
+export const ruleActions = ['accept', 'continue', 'drop', 'reject'] as const;
+export const tcpFlagNames = ['fin', 'syn', 'rst', 'psh', 'ack', 'urg', 'ece', 'cwr'] as const;
+export const packetTypes = ['broadcast', 'host', 'multicast', 'other'] as const;
+export const stateTypes = ['established', 'invalid', 'new', 'related'] as const;
+
+export const portRange = Type.Object(
+  {
+    start: Type.Integer({ minimum: 0, maximum: 65535, description: 'First port.' }),
+    end: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 65535, description: 'Last port, inclusive; absent: the first port alone.' }),
+    ),
+  },
+  { additionalProperties: false, description: 'An inclusive range of ports.' },
+);
+
+export const addressRange = Type.Object(
+  {
+    start: Type.String({
+      maxLength: 64,
+      description: 'First address; alone it is one address or, in CIDR form, one subnet.',
+    }),
+    end: Type.Optional(Type.String({ maxLength: 64, description: 'Last address, inclusive.' })),
+  },
+  { additionalProperties: false, description: 'Source addresses that the traffic must come from.' },
+);
+
+export const portRanges = Type.Object(
+  { src: Type.Optional(portRange), dst: Type.Optional(portRange) },
+  { additionalProperties: false, description: 'Source and destination port ranges.' },
+);
+
+export const dst = Type.String({
+  maxLength: 64,
+  description: 'Destination: one address, or a subnet in CIDR form without host bits.',
+  examples: ['203.0.113.7', '2001:db8::/64'],
+});
+
+/** Every field of a rule, by name: create, change and answer pick from these. */
+export const ruleFields = {
+  dst,
+  protocol: Type.Enum([...protocolNames], {
+    description: 'Internet protocol, by its name in the IANA registry; `any` sets no condition.',
+  }),
+  action: Type.Enum([...ruleActions], { description: 'What happens to traffic that matches.' }),
+  priority: Type.Integer({
+    minimum: 1,
+    maximum: 2147483647,
+    default: 1000,
+    description: '1 is evaluated first; rules of equal priority in the order of their creation.',
+  }),
+  descr: Type.String({ maxLength: 255, description: 'Free text, without control characters.' }),
+  src: addressRange,
+  port: portRanges,
+  disabled: Type.Boolean({ default: false, description: 'A disabled rule is kept and not applied.' }),
+  tcpflags: Type.Array(Type.Enum([...tcpFlagNames]), {
+    minItems: 1,
+    maxItems: 8,
+    description: 'Flags that must be set; the others are ignored. Only with protocol tcp.',
+  }),
+  ratelimit: Type.Integer({
+    minimum: 0,
+    maximum: 4294967295,
+    description: 'Packets a second over all traffic that the rule matches; 0 is no limit.',
+  }),
+  packetlength: Type.Integer({ minimum: 1, maximum: 65535, description: 'Total length of the IP packet in bytes.' }),
+  packettype: Type.Enum([...packetTypes], { description: 'Link-layer addressing of the packet.' }),
+  statetype: Type.Enum([...stateTypes], { description: 'State of the connection that the packet belongs to.' }),
+};
+
+const optionalRuleFields = {
+  descr: Type.Optional(ruleFields.descr),
+  src: Type.Optional(ruleFields.src),
+  port: Type.Optional(ruleFields.port),
+  tcpflags: Type.Optional(ruleFields.tcpflags),
+  ratelimit: Type.Optional(ruleFields.ratelimit),
+  packetlength: Type.Optional(ruleFields.packetlength),
+  packettype: Type.Optional(ruleFields.packettype),
+  statetype: Type.Optional(ruleFields.statetype),
+};
+
+const canonicalRuleFields = Type.Object({
+  dst: ruleFields.dst,
+  protocol: ruleFields.protocol,
+  action: ruleFields.action,
+  priority: ruleFields.priority,
+  disabled: ruleFields.disabled,
+  ...optionalRuleFields,
+});
+
+/** The canonical wire fields of a stored rule, in no particular order; absent optional ones are left out. */
+export type FirewallRuleFields = Type.Static<typeof canonicalRuleFields>;
+
+/** Body of a create. */
+export const firewallRuleCreate = Type.Object(
+  {
+    dst: ruleFields.dst,
+    protocol: ruleFields.protocol,
+    action: ruleFields.action,
+    priority: Type.Optional(ruleFields.priority),
+    disabled: Type.Optional(ruleFields.disabled),
+    ...optionalRuleFields,
+    expires_at: Type.Optional(expiresAt),
+    confirm_within: Type.Optional(confirmWithin),
+  },
+  { $id: 'FirewallRuleCreate', additionalProperties: false },
+);
+
+const nullable = <T extends Type.TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
+
+/** Body of a change: a field that is absent stays, `null` removes an optional one. */
+export const firewallRulePatch = Type.Object(
+  {
+    dst: Type.Optional(ruleFields.dst),
+    protocol: Type.Optional(ruleFields.protocol),
+    action: Type.Optional(ruleFields.action),
+    priority: Type.Optional(ruleFields.priority),
+    disabled: Type.Optional(ruleFields.disabled),
+    descr: nullable(ruleFields.descr),
+    src: nullable(ruleFields.src),
+    port: nullable(ruleFields.port),
+    tcpflags: nullable(ruleFields.tcpflags),
+    ratelimit: nullable(ruleFields.ratelimit),
+    packetlength: nullable(ruleFields.packetlength),
+    packettype: nullable(ruleFields.packettype),
+    statetype: nullable(ruleFields.statetype),
+    expires_at: nullable(expiresAt),
+    confirm_within: Type.Optional(confirmWithin),
+  },
+  { $id: 'FirewallRulePatch', additionalProperties: false, minProperties: 1 },
+);
+
+/** Body of the replacement of all rules of one destination: each entry is a create without its own meta fields. */
+export const firewallRuleReplace = Type.Object(
+  {
+    rules: Type.Array(
+      Type.Object(
+        {
+          dst: Type.Optional(ruleFields.dst),
+          protocol: ruleFields.protocol,
+          action: ruleFields.action,
+          priority: Type.Optional(ruleFields.priority),
+          disabled: Type.Optional(ruleFields.disabled),
+          ...optionalRuleFields,
+          expires_at: Type.Optional(expiresAt),
+        },
+        { additionalProperties: false },
+      ),
+      { maxItems: 1000, description: 'The whole set, in evaluation order among equal priorities; empty removes all.' },
+    ),
+    confirm_within: Type.Optional(confirmWithin),
+  },
+  { $id: 'FirewallRuleReplace', additionalProperties: false },
+);
+
+/** What is answered for a stored rule. */
+export const firewallRule = Type.Object(
+  {
+    ...storedObjectFields,
+    state: Type.Enum(['pending', 'active', 'disabled', 'failed', 'marked_for_deletion'], {
+      description: 'Derived from what the routers report to have applied.',
+    }),
+    ...canonicalRuleFields.properties,
+    expires_at: Type.Optional(expiresAt),
+    hits: Type.Optional(
+      Type.Object(
+        {
+          packets: Type.Integer({ minimum: 0 }),
+          bytes: Type.Integer({ minimum: 0 }),
+          last_hit_at: Type.Optional(timestamp),
+          shared_by: Type.Optional(
+            Type.Integer({ minimum: 2, description: 'The count is the sum over that many destinations.' }),
+          ),
+        },
+        { additionalProperties: false, description: 'What the rule has matched, over all routers.' },
+      ),
+    ),
+    change_uuid: Type.Optional(
+      Type.String({ format: 'uuid', description: 'Confirms the change (`confirm_within`); only in its own answer.' }),
+    ),
+    confirm_by: Type.Optional(timestamp),
+  },
+  { $id: 'FirewallRule', additionalProperties: false },
+);
+export type FirewallRule = Type.Static<typeof firewallRule>;
+
