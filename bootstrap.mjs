@@ -15,6 +15,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
   writeSync,
 } from 'node:fs';
@@ -161,6 +162,8 @@ function pinnedNode() {
     const folder = join(root, 'node_modules', 'node');
     const env = { ...process.env, PATH: systemPath };
     spawnSync('node', ['installArchSpecificPackage'], { cwd: folder, env, stdio: ['ignore', 2, 2] });
+    // npm links a program only if it is there when its package arrives.
+    if (!existsSync(binary) && existsSync(join(folder, 'bin', 'node'))) symlinkSync('../node/bin/node', binary);
   }
   if (version() === wanted) {
     writeFileSync(stamp, `${wanted} ${statSync(binary).size}`);
@@ -187,6 +190,7 @@ function debianPackages() {
 function installDebianPackages(wanted) {
   const entries = debianPackages().filter(wanted);
   const names = entries.map((entry) => entry.name);
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: dpkg's placeholders
   const format = '--showformat=${Package} ${db:Status-Status}\n';
   const query = spawnSync('dpkg-query', ['--show', format, ...names], { encoding: 'utf8' });
   if (query.error) {
