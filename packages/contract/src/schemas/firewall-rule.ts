@@ -191,3 +191,16 @@ export const firewallRule = Type.Object(
 );
 export type FirewallRule = Type.Static<typeof firewallRule>;
 
+/** What is answered when all rules of one destination were replaced. */
+export const replacedRules = Type.Object(
+  {
+    dst: ruleFields.dst,
+    rules: Type.Array(firewallRule, { description: 'The set as it now is.' }),
+    created: Type.Integer({ minimum: 0 }),
+    kept: Type.Integer({ minimum: 0 }),
+    removed: Type.Integer({ minimum: 0, description: 'Marked for deletion.' }),
+    change_uuid: Type.Optional(Type.String({ format: 'uuid', description: 'Confirms the change.' })),
+    confirm_by: Type.Optional(timestamp),
+  },
+  { $id: 'ReplacedRules', additionalProperties: false },
+);

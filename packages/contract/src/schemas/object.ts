@@ -49,3 +49,8 @@ export const storedObjectFields = {
   updated_at: timestamp,
   applied: Type.Array(appliedEntry, { description: 'Where it stands, router by router.' }),
 };
+
+export const confirmedChange = Type.Object(
+  { change_uuid: Type.String({ format: 'uuid' }), confirmed_at: timestamp, message: Type.String() },
+  { $id: 'ConfirmedChange', additionalProperties: false },
+);

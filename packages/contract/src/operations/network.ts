@@ -1,0 +1,108 @@
+/** Operations on tunnels and reverse DNS: 17 to 23 of the given interface. */
+import Type from 'typebox';
+import type { Operation } from '../operation.ts';
+import { markedForDeletion } from '../schemas/deletion.ts';
+import { uuidParams } from '../schemas/list.ts';
+import { rdnsDelete, rdnsRecord, rdnsWrite } from '../schemas/rdns.ts';
+import { tunnel, tunnelCreate, tunnelList } from '../schemas/tunnel.ts';
+
+const network = { tag: 'Network', roles: ['provider', 'user'], roleError: 'provider_key_required' } as const;
+const rdnsExample = { ips: '203.0.113.7', record: 'mail.example.net' };
+
+export const networkOperations: readonly Operation[] = [
+  {
+    ...network,
+    id: 'createTunnel',
+    number: 17,
+    method: 'POST',
+    path: '/tunnel',
+    summary: 'Create a tunnel',
+    access: 'write',
+    body: tunnelCreate,
+    answer: tunnel,
+    errors: ['validation_failed', 'ip_not_allowed', 'conflict'],
+    waits: true,
+    example: { body: { ips: ['203.0.113.0/28'], endpoint: '198.51.100.9', type: 'GRE' } },
+  },
+  {
+    ...network,
+    id: 'listTunnels',
+    number: 18,
+    method: 'GET',
+    path: '/tunnel',
+    summary: 'List tunnels',
+    access: 'read',
+    body: Type.Object({}, { additionalProperties: false }),
+    bodyOptional: true,
+    answer: tunnelList,
+    errors: [],
+  },
+  {
+    ...network,
+    id: 'readTunnel',
+    number: 19,
+    method: 'GET',
+    path: '/tunnel/{uuid}',
+    summary: 'Read one tunnel',
+    access: 'read',
+    params: uuidParams,
+    answer: Type.Array(tunnel, { minItems: 1, maxItems: 1 }),
+    errors: ['not_found'],
+    entityTag: true,
+  },
+  {
+    ...network,
+    id: 'deleteTunnel',
+    number: 20,
+    method: 'DELETE',
+    path: '/tunnel/{uuid}',
+    summary: 'Delete a tunnel',
+    access: 'write',
+    params: uuidParams,
+    answer: markedForDeletion,
+    errors: ['not_found'],
+    waits: true,
+  },
+  {
+    ...network,
+    id: 'createRdns',
+    number: 21,
+    method: 'POST',
+    path: '/rdns',
+    summary: 'Create an rDNS record',
+    access: 'write',
+    body: rdnsWrite,
+    answer: rdnsRecord,
+    errors: ['validation_failed', 'ip_not_allowed', 'conflict'],
+    waits: true,
+    example: { body: rdnsExample },
+  },
+  {
+    ...network,
+    id: 'updateRdns',
+    number: 22,
+    method: 'PUT',
+    path: '/rdns',
+    summary: 'Update an rDNS record',
+    access: 'write',
+    body: rdnsWrite,
+    answer: rdnsRecord,
+    errors: ['validation_failed', 'ip_not_allowed', 'not_found'],
+    waits: true,
+    example: { body: rdnsExample },
+  },
+  {
+    ...network,
+    id: 'deleteRdns',
+    number: 23,
+    method: 'DELETE',
+    path: '/rdns',
+    summary: 'Delete an rDNS record',
+    access: 'write',
+    body: rdnsDelete,
+    answer: rdnsRecord,
+    errors: ['validation_failed', 'ip_not_allowed', 'not_found'],
+    waits: true,
+    example: { body: { ips: '203.0.113.7' } },
+  },
+];

@@ -1,0 +1,161 @@
+/**
+ * Accounts and keys on the wire: providers, users, API keys, who the caller is. Owns the shapes; an answer never
+ * holds a password or, after its creation, a key.
+ */
+import Type from 'typebox';
+import { accountUuid, timestamp, uuid } from './object.ts';
+
+const subnetText = Type.String({ maxLength: 64, description: 'An address, or a subnet in CIDR form.' });
+
+export const subnets = (minItems: number) =>
+  Type.Array(subnetText, {
+    minItems,
+    maxItems: 1024,
+    description: 'Subnets; an entry inside another of the list is an error.',
+    examples: [['203.0.113.0/28', '2001:db8:7::/64']],
+  });
+
+export const accountName = Type.String({
+  minLength: 1,
+  maxLength: 128,
+  pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]+$',
+  description: '1 to 128 characters, no control characters.',
+});
+
+export const username = Type.String({
+  minLength: 3,
+  maxLength: 64,
+  pattern: '^[a-z0-9._-]+$',
+  description: 'Unique in the provider.',
+  examples: ['alice'],
+});
+
+export const email = Type.String({
+  minLength: 3,
+  maxLength: 254,
+  pattern: '^[^\\s@<>()\\[\\],;:"\\\\\\u0000-\\u001f\\u007f]+@[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$',
+  description: 'Unique in the installation, compared without case.',
+  examples: ['alice@example.net'],
+});
+
+export const password = Type.String({
+  minLength: 12,
+  maxLength: 256,
+  description: 'Not one of the commonly used ones. Stored as an argon2id hash only.',
+  examples: ['correct-horse-battery-staple'],
+});
+
+export const providerCreate = Type.Object(
+  { name: accountName, prefixes: subnets(0) },
+  { $id: 'ProviderCreate', additionalProperties: false },
+);
+
+export const provider = Type.Object(
+  { uuid, name: Type.String(), prefixes: Type.Array(Type.String()), created_at: timestamp, updated_at: timestamp },
+  { $id: 'Provider', additionalProperties: false },
+);
+
+export const userCreate = Type.Object(
+  { username, email, password, ips: subnets(0), name: Type.Optional(accountName) },
+  { $id: 'UserCreate', additionalProperties: false },
+);
+
+export const userIps = Type.Object(
+  { user_uuid: accountUuid, ips: subnets(1) },
+  { $id: 'UserIps', additionalProperties: false },
+);
+
+export const passwordReset = Type.Object({ email, password }, { $id: 'PasswordReset', additionalProperties: false });
+
+const userFields = {
+  uuid,
+  provider_uuid: accountUuid,
+  username: Type.String(),
+  email: Type.String(),
+  name: Type.String(),
+  ips: Type.Array(Type.String(), { description: 'The subnets that the user may act on.' }),
+  created_at: timestamp,
+  updated_at: timestamp,
+};
+
+export const user = Type.Object(userFields, { $id: 'User', additionalProperties: false });
+
+export const userAfterRemoval = Type.Object(
+  {
+    ...userFields,
+    removed: Type.Object(
+      { firewall_rules: Type.Integer({ minimum: 0 }) },
+      { additionalProperties: false, description: 'Objects of the user marked for deletion because of this.' },
+    ),
+  },
+  { $id: 'UserAfterRemoval', additionalProperties: false },
+);
+
+export const message = Type.Object(
+  { message: Type.String() },
+  { $id: 'Message', additionalProperties: false, description: 'What was done.' },
+);
+
+export const keySources = Type.Array(subnetText, {
+  minItems: 1,
+  maxItems: 64,
+  description: 'Addresses that the key may be used from; absent: anywhere.',
+});
+
+export const apiKeyCreate = Type.Object(
+  {
+    account_uuid: Type.Optional(
+      Type.String({ format: 'uuid', description: "Whose key it becomes; absent: the caller's own." }),
+    ),
+    name: accountName,
+    expires_at: Type.Optional(
+      Type.String({ format: 'date-time', maxLength: 40, description: 'RFC 3339, in the future.' }),
+    ),
+    read_only: Type.Optional(Type.Boolean({ default: false, description: 'Refused by every operation that writes.' })),
+    sources: Type.Optional(keySources),
+  },
+  { $id: 'ApiKeyCreate', additionalProperties: false },
+);
+
+const apiKeyFields = {
+  uuid,
+  account_uuid: accountUuid,
+  name: Type.String(),
+  read_only: Type.Boolean(),
+  sources: Type.Optional(Type.Array(Type.String())),
+  expires_at: Type.Optional(timestamp),
+  last_used_at: Type.Optional(timestamp),
+  revoked_at: Type.Optional(timestamp),
+  created_at: timestamp,
+};
+
+export const apiKey = Type.Object(apiKeyFields, { $id: 'ApiKey', additionalProperties: false });
+
+export const apiKeyCreated = Type.Object(
+  { ...apiKeyFields, key: Type.String({ description: 'The key itself: shown this once, never again.' }) },
+  { $id: 'ApiKeyCreated', additionalProperties: false },
+);
+
+export const apiKeyRevoked = Type.Object(
+  { ...apiKeyFields, message: Type.String() },
+  { $id: 'ApiKeyRevoked', additionalProperties: false },
+);
+
+export const whoami = Type.Object(
+  {
+    account: Type.Object(
+      {
+        uuid,
+        role: Type.Enum(['operator', 'provider', 'user']),
+        name: Type.String(),
+        provider_uuid: Type.Optional(accountUuid),
+        username: Type.Optional(Type.String()),
+        email: Type.Optional(Type.String()),
+        subnets: Type.Array(Type.String(), { description: "A provider's prefixes, a user's ips." }),
+      },
+      { additionalProperties: false },
+    ),
+    api_key: apiKey,
+  },
+  { $id: 'WhoAmI', additionalProperties: false },
+);

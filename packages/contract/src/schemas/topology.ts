@@ -1,0 +1,59 @@
+/** Locations and the routers at them, on the wire. An answer never holds a router's key. */
+import Type from 'typebox';
+import { timestamp, uuid } from './object.ts';
+
+const placeName = Type.String({
+  minLength: 1,
+  maxLength: 64,
+  pattern: '^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$',
+  description: 'Unique; letters, digits, dot, dash and underscore.',
+  examples: ['fra1'],
+});
+
+export const locationCreate = Type.Object({ name: placeName }, { $id: 'LocationCreate', additionalProperties: false });
+export const location = Type.Object(
+  { uuid, name: Type.String(), created_at: timestamp },
+  { $id: 'Location', additionalProperties: false },
+);
+
+export const routerCreate = Type.Object(
+  {
+    name: placeName,
+    location: Type.String({ maxLength: 64, description: 'Name or uuid of its location.' }),
+    tunnel_addresses: Type.Optional(
+      Type.Array(Type.String({ maxLength: 64 }), {
+        maxItems: 2,
+        description: 'Addresses at which tunnels end: at most one a family.',
+      }),
+    ),
+  },
+  { $id: 'RouterCreate', additionalProperties: false },
+);
+
+const routerFields = {
+  uuid,
+  name: Type.String(),
+  location: Type.String(),
+  tunnel_addresses: Type.Array(Type.String()),
+  created_at: timestamp,
+};
+
+export const router = Type.Object(
+  {
+    ...routerFields,
+    enrolled: Type.Boolean(),
+    enforcement: Type.Optional(Type.String()),
+    enforcement_reason: Type.Optional(Type.String()),
+    last_seen_at: Type.Optional(timestamp),
+  },
+  { $id: 'Router', additionalProperties: false },
+);
+
+export const routerCreated = Type.Object(
+  {
+    ...routerFields,
+    enrollment_token: Type.String({ description: 'Works once: `levee router enroll`. Shown this once.' }),
+    enrollment_expires_at: timestamp,
+  },
+  { $id: 'RouterCreated', additionalProperties: false },
+);
