@@ -1,0 +1,231 @@
+/**
+ * Owns the reading of one unknown value as one thing (an integer within bounds, one of some words, a prefix, a range)
+ * and the problem that says why it is not that. Never looks at two fields together, never throws.
+ *
+ * Each reader answers undefined after it has added a problem; an absent value is the caller's matter.
+ */
+import { parseAddress } from '../net/address.ts';
+import type { Address, AddressRange, Prefix } from '../net/prefix.ts';
+import { parsePrefix } from '../net/prefix-text.ts';
+import { rangeOfPrefix } from '../net/range.ts';
+import { type Path, type Problem, problem, quote, showReceived } from '../problem.ts';
+import type { PortRange } from './rule.ts';
+import { descriptionMaximum, portBounds, type TcpFlagName, tcpFlagBits, tcpFlagNames } from './wire.ts';
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** Problems listed for one object's unknown fields before they are only counted: an answer stays small. */
+const unknownFieldsListed = 20;
+
+/** The value's own fields, when it is a JSON object. */
+export function readObject(value: unknown, path: Path, problems: Problem[]): Fields | undefined {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields;
+  problems.push(problem(path, 'wrong_type', `must be a JSON object, received ${showReceived(value)}`));
+  return undefined;
+}
+
+/** The field's value; undefined when absent. Only own fields count: `constructor` and its like are absent. */
+export function fieldOf(fields: Fields, name: string): unknown {
+  return Object.hasOwn(fields, name) ? fields[name] : undefined;
+}
+
+export function refuseUnknownFields(fields: Fields, known: readonly string[], path: Path, problems: Problem[]): void {
+  const unknown = Object.keys(fields).filter((name) => !known.includes(name));
+  for (const name of unknown.slice(0, unknownFieldsListed)) {
+    // A pointer to a name of any length would echo a whole body back.
+    const at = name.length <= 64 ? [...path, name] : path;
+    problems.push({
+      ...problem(path, 'unknown_field', `has no field ${quote(name)}; allowed are ${known.join(', ')}`),
+      field: problem(at, '', '').field,
+    });
+  }
+  if (unknown.length > unknownFieldsListed) {
+    const rest = unknown.length - unknownFieldsListed;
+    problems.push(problem(path, 'unknown_field', `has ${rest} more unknown fields; allowed are ${known.join(', ')}`));
+  }
+}
+
+export function readInteger(
+  value: unknown,
+  bounds: { readonly minimum: number; readonly maximum: number },
+  path: Path,
+  problems: Problem[],
+): number | undefined {
+  const allowed = `must be an integer from ${bounds.minimum} to ${bounds.maximum}, received ${showReceived(value)}`;
+  if (typeof value !== 'number' || !Number.isInteger(value)) {
+    problems.push(problem(path, 'wrong_type', allowed));
+    return undefined;
+  }
+  if (value < bounds.minimum || value > bounds.maximum) {
+    problems.push(problem(path, 'out_of_range', allowed));
+    return undefined;
+  }
+  // -0 would be stored and answered as another text than 0.
+  return value === 0 ? 0 : value;
+}
+
+export function readBoolean(value: unknown, path: Path, problems: Problem[]): boolean | undefined {
+  if (typeof value === 'boolean') return value;
+  problems.push(problem(path, 'wrong_type', `must be true or false, received ${showReceived(value)}`));
+  return undefined;
+}
+
+export function readWord<const Word extends string>(
+  value: unknown,
+  words: readonly Word[],
+  path: Path,
+  problems: Problem[],
+): Word | undefined {
+  const word = words.find((candidate) => candidate === value);
+  if (word === undefined) {
+    const code = typeof value === 'string' ? 'not_allowed' : 'wrong_type';
+    problems.push(problem(path, code, `must be one of ${words.join(', ')}, received ${showReceived(value)}`));
+  }
+  return word;
+}
+
+/** A one-line text: no control characters, and well-formed, for half a surrogate pair cannot be stored as UTF-8. */
+export function readDescription(value: unknown, path: Path, problems: Problem[]): string | undefined {
+  if (typeof value !== 'string') {
+    problems.push(problem(path, 'wrong_type', `must be a string, received ${showReceived(value)}`));
+    return undefined;
+  }
+  const before = problems.length;
+  // The length in UTF-16 units bounds the work; no text of at most 255 characters has more than 510.
+  const characters = value.length > descriptionMaximum ? [...value.slice(0, 4 * descriptionMaximum)].length : 0;
+  if (characters > descriptionMaximum) {
+    const received = value.length > 4 * descriptionMaximum ? `more than ${2 * descriptionMaximum}` : `${characters}`;
+    problems.push(
+      problem(path, 'too_long', `must have at most ${descriptionMaximum} characters, received ${received}`),
+    );
+  }
+  const control = /\p{Cc}/u.exec(value);
+  if (control !== null) {
+    const name = control[0].charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
+    problems.push(
+      problem(path, 'control_character', `must have no control characters, received U+${name} at ${control.index}`),
+    );
+  }
+  if (!value.isWellFormed()) {
+    problems.push(problem(path, 'malformed_text', 'must be well-formed Unicode, received half a surrogate pair'));
+  }
+  return problems.length === before ? value : undefined;
+}
+
+export function readPrefix(value: unknown, path: Path, problems: Problem[]): Prefix | undefined {
+  const allowed = 'must be an IPv4 or IPv6 address or a subnet, such as 203.0.113.7 or 2001:db8::/48';
+  if (typeof value !== 'string') {
+    problems.push(problem(path, 'wrong_type', `${allowed}, received ${showReceived(value)}`));
+    return undefined;
+  }
+  const read = parsePrefix(value);
+  if (read.ok) return read.prefix;
+  problems.push(problem(path, read.code, read.sentence));
+  return undefined;
+}
+
+export function readAddress(value: unknown, path: Path, problems: Problem[]): Address | undefined {
+  if (typeof value !== 'string') {
+    const allowed = 'must be one IPv4 or IPv6 address, such as 203.0.113.7 or 2001:db8::7';
+    problems.push(problem(path, 'wrong_type', `${allowed}, received ${showReceived(value)}`));
+    return undefined;
+  }
+  const read = parseAddress(value);
+  if (read.ok) return read.address;
+  problems.push(problem(path, read.code, read.sentence));
+  return undefined;
+}
+
+/** What a rule's `src` says: one subnet or address, or the first and the last address. */
+export type SourceRange =
+  | { readonly range: AddressRange; readonly prefix: Prefix }
+  | { readonly range: AddressRange; readonly first: Address; readonly last: Address };
+
+export function readSource(value: unknown, path: Path, problems: Problem[]): SourceRange | undefined {
+  const fields = readObject(value, path, problems);
+  if (fields === undefined) return undefined;
+  refuseUnknownFields(fields, ['start', 'end'], path, problems);
+  const start = fieldOf(fields, 'start');
+  const end = fieldOf(fields, 'end');
+  const startPath = [...path, 'start'];
+  if (start === undefined) {
+    problems.push(
+      problem(startPath, 'required', 'is required: one address, a subnet, or the first address of a range'),
+    );
+    if (end !== undefined) readAddress(end, [...path, 'end'], problems);
+    return undefined;
+  }
+  if (end === undefined) {
+    const prefix = readPrefix(start, startPath, problems);
+    return prefix === undefined ? undefined : { range: rangeOfPrefix(prefix), prefix };
+  }
+  if (typeof start === 'string' && start.includes('/')) {
+    const sentence = `must be one address when src.end is given, received the subnet ${quote(start)}; leave src.end out to match the subnet`;
+    problems.push(problem(startPath, 'subnet_with_end', sentence));
+    readAddress(end, [...path, 'end'], problems);
+    return undefined;
+  }
+  const first = readAddress(start, startPath, problems);
+  const last = readAddress(end, [...path, 'end'], problems);
+  if (first === undefined || last === undefined) return undefined;
+  if (first.family !== last.family) {
+    const sentence = `start ${start} is IPv${first.family} and end ${end} is IPv${last.family}; both must be of one family`;
+    problems.push(problem(path, 'mixed_families', sentence));
+    return undefined;
+  }
+  if (first.value > last.value) {
+    problems.push(problem(path, 'start_after_end', `start ${start} lies after end ${end}; start must not be greater`));
+    return undefined;
+  }
+  return { range: { family: first.family, start: first.value, end: last.value }, first, last };
+}
+
+/** `{start, end?}`; `end` is kept apart from a range of one so that the client reads back what it wrote. */
+export function readPortRange(
+  value: unknown,
+  path: Path,
+  problems: Problem[],
+): { readonly range: PortRange; readonly endGiven: boolean } | undefined {
+  const fields = readObject(value, path, problems);
+  if (fields === undefined) return undefined;
+  refuseUnknownFields(fields, ['start', 'end'], path, problems);
+  const startValue = fieldOf(fields, 'start');
+  const endValue = fieldOf(fields, 'end');
+  const end = endValue === undefined ? undefined : readInteger(endValue, portBounds, [...path, 'end'], problems);
+  if (startValue === undefined) {
+    problems.push(problem([...path, 'start'], 'required', 'is required: a port, or the first port of a range'));
+    return undefined;
+  }
+  const start = readInteger(startValue, portBounds, [...path, 'start'], problems);
+  if (start === undefined || (endValue !== undefined && end === undefined)) return undefined;
+  if (end !== undefined && start > end) {
+    problems.push(problem(path, 'start_after_end', `start ${start} is greater than end ${end}`));
+    return undefined;
+  }
+  return { range: { start, end: end ?? start }, endGiven: end !== undefined };
+}
+
+/** The listed flags as bits; a flag listed twice counts once. */
+export function readTcpFlags(value: unknown, path: Path, problems: Problem[]): number | undefined {
+  const allowed = `must be an array of one or more of ${tcpFlagNames.join(', ')}`;
+  if (!Array.isArray(value)) {
+    problems.push(problem(path, 'wrong_type', `${allowed}, received ${showReceived(value)}`));
+    return undefined;
+  }
+  if (value.length === 0) {
+    // Read as "no condition" it would match every TCP packet, the opposite of what its writer may have meant.
+    problems.push(problem(path, 'empty', `${allowed}, received an empty array; leave it out to match any flags`));
+    return undefined;
+  }
+  if (value.length > 64) {
+    problems.push(problem(path, 'too_long', `${allowed}, received ${showReceived(value)}`));
+    return undefined;
+  }
+  let bits = 0;
+  const before = problems.length;
+  for (let index = 0; index < value.length; index += 1) {
+    const flag: TcpFlagName | undefined = readWord(value[index], tcpFlagNames, [...path, index], problems);
+    if (flag !== undefined) bits |= tcpFlagBits[flag];
+  }
+  return problems.length === before ? bits : undefined;
+}
