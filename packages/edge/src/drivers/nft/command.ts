@@ -56,7 +56,7 @@ export function openNftCommand(version: string): NftDriver {
     version,
     apply: (text) => call(['-f', '-'], text),
     check: (text) => call(['-c', '-f', '-'], text),
-    list: (what) => call(['-n', '-f', '-'], `list ${what}\n`),
+    list: (what) => call(['-f', '-'], `list ${what}\n`),
     close: () => lane.idle(),
   };
 }

@@ -18,13 +18,9 @@ interface Library {
   output(context: Pointer): string;
   error(context: Pointer): string;
   setDryRun(context: Pointer, dry: boolean): void;
-  setOutputFlags(context: Pointer, flags: number): void;
   run: { async(context: Pointer, text: string, done: (error: Error | null, status: number) => void): void };
   trim(padBytes: number): number;
 }
-
-/** NFT_CTX_OUTPUT_NUMERIC_PROTO | _PRIO | _SYMBOL | _TIME: nothing is looked up in the system's name tables. */
-const numericOutput = (1 << 4) | (1 << 5) | (1 << 6) | (1 << 7);
 
 /** Texts above this leave so much freed memory behind that it is worth handing back to the system. */
 const trimAboveBytes = 1 << 20;
@@ -43,9 +39,6 @@ function load(): Library {
     output: nftables.func('const char *nft_ctx_get_output_buffer(void *context)') as Library['output'],
     error: nftables.func('const char *nft_ctx_get_error_buffer(void *context)') as Library['error'],
     setDryRun: nftables.func('void nft_ctx_set_dry_run(void *context, bool dry)') as Library['setDryRun'],
-    setOutputFlags: nftables.func(
-      'void nft_ctx_output_set_flags(void *context, uint32_t flags)',
-    ) as Library['setOutputFlags'],
     run: nftables.func('int nft_run_cmd_from_buffer(void *context, const char *text)') as unknown as Library['run'],
     trim: libc.func('int malloc_trim(size_t pad)') as Library['trim'],
   };
@@ -57,7 +50,6 @@ export function openNftLibrary(version: string): NftDriver {
   const library = load();
   const context = library.newContext(0);
   if (context === null) throw new Error('libnftables gave no context');
-  library.setOutputFlags(context, numericOutput);
   if (library.bufferOutput(context) !== 0 || library.bufferError(context) !== 0) {
     library.freeContext(context);
     throw new Error('libnftables could not buffer its output');

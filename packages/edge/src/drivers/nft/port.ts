@@ -34,17 +34,12 @@ export interface ElementCounter extends ChainCounter {
   readonly chain: string | undefined;
 }
 
-/** What another process did to our tables, in one transaction of its own. */
-export interface ForeignChange {
-  readonly generation: number;
-}
-
 /** Reads of the kernel that do not go through nft: three microseconds instead of tens of milliseconds. */
 export interface NftKernel {
   /** Rises with each transaction in the namespace, whoever made it. */
   generation(): number;
-  /** Counters of a chain's counted rules, in order; undefined when there is no such chain. */
-  chainCounters(chain: string): readonly ChainCounter[] | undefined;
+  /** Counters of a chain's counted rules, in order; none when there is no such chain. */
+  chainCounters(chain: string): readonly ChainCounter[];
   /** Counters of all chains of the table, gathered without holding up the event loop for long. */
   allChainCounters(): Promise<ReadonlyMap<string, readonly ChainCounter[]>>;
   /** Elements of a set or map; undefined when there is no such set. */
