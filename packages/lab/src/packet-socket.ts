@@ -13,6 +13,7 @@ const SOCK_CLOEXEC = 0o2000000;
 const SOL_SOCKET = 1;
 const SO_RCVBUFFORCE = 33;
 const SO_SNDBUFFORCE = 32;
+const SO_ATTACH_FILTER = 26;
 const SOL_PACKET = 263;
 const PACKET_STATISTICS = 6;
 const PACKET_QDISC_BYPASS = 20;
@@ -69,6 +70,8 @@ export interface PacketSocketOptions {
   receiveBytes?: number;
   /** Room in the kernel for what arrives between two calls of `receive`. */
   bufferBytes?: number;
+  /** Only frames with these 16-bit values (network order) at these offsets; the kernel leaves the rest aside. */
+  only?: readonly { readonly offset: number; readonly value: number }[];
 }
 
 const receiveBatch = 256;
@@ -99,6 +102,7 @@ export class PacketSocket {
         this.setOption(SOL_SOCKET, SO_SNDBUFFORCE, options.bufferBytes ?? 1 << 24);
       }
       this.setOption(SOL_PACKET, PACKET_QDISC_BYPASS, 1);
+      if (options.only) this.attachFilter(options.only); // before bind: nothing unwanted gets in
       const address = new Uint8Array(20); // struct sockaddr_ll
       const view = new DataView(address.buffer);
       view.setUint16(0, AF_PACKET, true);
@@ -185,6 +189,30 @@ export class PacketSocket {
 
   [Symbol.dispose](): void {
     this.close();
+  }
+
+  /** Classic BPF (`linux/filter.h`): load a half-word, give up unless equal, …, accept. */
+  private attachFilter(conditions: readonly { readonly offset: number; readonly value: number }[]): void {
+    const instructions: [code: number, whenTrue: number, whenFalse: number, operand: number][] = [];
+    conditions.forEach(({ offset, value }, index) => {
+      instructions.push([0x28, 0, 0, offset]); // ldh [offset]
+      instructions.push([0x15, 0, (conditions.length - 1 - index) * 2 + 1, value]); // jeq, else to the refusal
+    });
+    instructions.push([0x06, 0, 0, 0x40000]); // ret: the whole frame
+    instructions.push([0x06, 0, 0, 0]); // ret: nothing
+    const program = new Uint8Array(new ArrayBuffer(instructions.length * 8));
+    const view = new DataView(program.buffer);
+    instructions.forEach(([code, whenTrue, whenFalse, operand], index) => {
+      view.setUint16(index * 8, code, true);
+      view.setUint8(index * 8 + 2, whenTrue);
+      view.setUint8(index * 8 + 3, whenFalse);
+      view.setUint32(index * 8 + 4, operand, true);
+    });
+    const description = new Uint8Array(16); // struct sock_fprog
+    const descriptionView = new DataView(description.buffer);
+    descriptionView.setUint16(0, instructions.length, true);
+    descriptionView.setBigUint64(8, addressOf(program), true);
+    checked('setsockopt filter', system.setsockopt(this.fd, SOL_SOCKET, SO_ATTACH_FILTER, description, 16));
   }
 
   private setOption(level: number, name: number, value: number): void {
