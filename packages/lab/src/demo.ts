@@ -115,10 +115,10 @@ async function inPlace(options: LabOptions, signal: AbortSignal): Promise<LabRes
 /** A line that a flood can fill: without it the customer would just take everything. */
 function limitCustomerLine(path: RouterPath): string | undefined {
   try {
-    path.router.run(
-      'tc',
-      `qdisc add dev ${device.routerInside} root tbf rate ${customerLine} burst 32k limit 64k`.split(' '),
-    );
+    const tc = (line: string): string => path.router.run('tc', line.split(' '));
+    tc(`qdisc add dev ${device.routerInside} root handle 1: tbf rate ${customerLine} burst 32k limit 1m`);
+    // A queue of packets, not bytes: else the players' small packets slip into gaps that the flood's do not fit.
+    tc(`qdisc add dev ${device.routerInside} parent 1: pfifo limit 100`);
     return customerLine.replace('mbit', ' Mbit/s');
   } catch {
     return undefined; // a kernel without tbf: everything fits, the rule's effect is seen all the same
