@@ -45,6 +45,11 @@ export function isExtensionHeader(protocol: ProtocolName): boolean {
   return extensionHeaderNames.some((name) => name === protocol);
 }
 
+/** Extension headers behind which a router looks for the upper protocol: all but `ah` and `mobility-header`. */
+export function isSkippedHeader(protocol: ProtocolName): boolean {
+  return isExtensionHeader(protocol) && protocol !== 'ah' && protocol !== 'mobility-header';
+}
+
 /** The word for a number, or the number itself as text. */
 export function protocolText(number: number): string {
   return protocolNames.find((name) => protocolNumbers[name] === number) ?? String(number);

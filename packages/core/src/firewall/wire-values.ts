@@ -207,7 +207,7 @@ export function readPortRange(
 
 /** The listed flags as bits; a flag listed twice counts once. */
 export function readTcpFlags(value: unknown, path: Path, problems: Problem[]): number | undefined {
-  const allowed = `must be an array of one or more of ${tcpFlagNames.join(', ')}`;
+  const allowed = `must be an array of 1 to ${tcpFlagNames.length} of ${tcpFlagNames.join(', ')}`;
   if (!Array.isArray(value)) {
     problems.push(problem(path, 'wrong_type', `${allowed}, received ${showReceived(value)}`));
     return undefined;
@@ -217,7 +217,7 @@ export function readTcpFlags(value: unknown, path: Path, problems: Problem[]): n
     problems.push(problem(path, 'empty', `${allowed}, received an empty array; leave it out to match any flags`));
     return undefined;
   }
-  if (value.length > 64) {
+  if (value.length > tcpFlagNames.length) {
     problems.push(problem(path, 'too_long', `${allowed}, received ${showReceived(value)}`));
     return undefined;
   }

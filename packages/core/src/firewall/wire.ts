@@ -72,7 +72,7 @@ export interface CanonicalRule {
   readonly src?: { readonly start: string; readonly end?: string };
   readonly port?: { readonly src?: CanonicalPortRange; readonly dst?: CanonicalPortRange };
   readonly disabled: boolean;
-  readonly tcpflags?: readonly TcpFlagName[];
+  readonly tcpflags?: TcpFlagName[];
   readonly ratelimit?: number;
   readonly packetlength?: number;
   readonly packettype?: PacketType;

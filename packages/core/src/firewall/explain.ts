@@ -1,0 +1,219 @@
+/**
+ * Owns the answer to "what would happen to this packet": the request's unknown fields to a packet, the evaluation to
+ * the wire. Never finds the rules: the caller hands over those that routers enforce for the destination.
+ *
+ * What the request leaves out is not known, and a rule that needs it is passed with a code ending in `_unknown` and
+ * the words "not given". Two facts have a default: `packettype` is host (routers forward nothing else) and a packet is
+ * no fragment. `any` and `ip` as protocol leave the protocol open. `tcp` is TCP without option 30, `mptcp` with it. For
+ * IPv6 an extension header's word says that the header is there and leaves open what follows it (behind `ah` and
+ * `mobility-header` a router does not look).
+ * Rate limits are taken as not exceeded; the sentence says what happens beyond.
+ */
+import { type ProtocolName, protocolNames, protocolNumbers } from '@levee/contract/protocols.ts';
+import { formatAddress } from '../net/address.ts';
+import { prefixContainsAddress } from '../net/prefix.ts';
+import { type Path, type Problem, problem, showReceived } from '../problem.ts';
+import { decidedByDefault, evaluate, type Verdict } from './evaluate.ts';
+import type { Packet } from './packet.ts';
+import {
+  familyOfProtocol,
+  hasPorts,
+  isExtensionHeader,
+  mptcpOptionKind,
+  portProtocolNames,
+} from './protocol-traits.ts';
+import type { Rule } from './rule.ts';
+import { renderEffect, renderMismatch } from './trail-text.ts';
+import { connectionStates, packetLengthBounds, packetTypes, portBounds } from './wire.ts';
+import {
+  type Fields,
+  fieldOf,
+  readAddress,
+  readInteger,
+  readObject,
+  readTcpFlags,
+  readWord,
+  refuseUnknownFields,
+} from './wire-values.ts';
+
+const requestFields = [
+  'dst',
+  'src',
+  'protocol',
+  'port',
+  'packetlength',
+  'tcpflags',
+  'packettype',
+  'statetype',
+  'payload',
+] as const;
+
+export type ParsedPacket =
+  | { readonly ok: true; readonly packet: Packet }
+  | { readonly ok: false; readonly problems: readonly Problem[] };
+
+/** A JSON value, from anyone. Never throws. */
+export function parsePacket(wire: unknown): ParsedPacket {
+  const problems: Problem[] = [];
+  const fields = readObject(wire, [], problems);
+  if (fields === undefined) return { ok: false, problems };
+  refuseUnknownFields(fields, requestFields, [], problems);
+  const optional = <T>(name: (typeof requestFields)[number], reader: (value: unknown, path: Path) => T | undefined) => {
+    const value = fieldOf(fields, name);
+    return value === undefined ? undefined : reader(value, [name]);
+  };
+  const required = <T>(name: 'dst' | 'src' | 'protocol', reader: (value: unknown, path: Path) => T | undefined) => {
+    if (fieldOf(fields, name) === undefined) problems.push(problem([name], 'required', 'is required'));
+    return optional(name, reader);
+  };
+  const destination = required('dst', (value, path) => readAddress(value, path, problems));
+  const source = required('src', (value, path) => readAddress(value, path, problems));
+  const protocol = required('protocol', (value, path) => readWord(value, protocolNames, path, problems));
+  const ports = optional('port', (value, path) => readPorts(value, path, problems));
+  const length = optional('packetlength', (value, path) => readInteger(value, packetLengthBounds, path, problems));
+  const flags = optional('tcpflags', (value, path) =>
+    // A packet may well have no flag set; a rule may not ask for none.
+    Array.isArray(value) && value.length === 0 ? 0 : readTcpFlags(value, path, problems),
+  );
+  const packetType = optional('packettype', (value, path) => readWord(value, packetTypes, path, problems));
+  const state = optional('statetype', (value, path) => readWord(value, connectionStates, path, problems));
+  const payload = optional('payload', (value, path) => readBase64(value, path, problems));
+  checkTogether(fields, destination, source, protocol, problems);
+  if (problems.length > 0 || destination === undefined || source === undefined || protocol === undefined) {
+    return { ok: false, problems };
+  }
+  return {
+    ok: true,
+    packet: {
+      family: destination.family,
+      source: source.value,
+      destination: destination.value,
+      ...protocolFacts(protocol, destination.family),
+      ...ports,
+      ...(flags !== undefined && { tcpFlags: flags }),
+      ...(length !== undefined && { totalLengthBytes: length }),
+      packetType: packetType ?? 'host',
+      ...(state !== undefined && { connectionState: state }),
+      ...(payload !== undefined && { payload }),
+    },
+  };
+}
+
+function readPorts(value: unknown, path: Path, problems: Problem[]) {
+  const fields = readObject(value, path, problems);
+  if (fields === undefined) return undefined;
+  refuseUnknownFields(fields, ['src', 'dst'], path, problems);
+  const read = (name: 'src' | 'dst') => {
+    const port = fieldOf(fields, name);
+    return port === undefined ? undefined : readInteger(port, portBounds, [...path, name], problems);
+  };
+  const [source, destination] = [read('src'), read('dst')];
+  return {
+    ...(source !== undefined && { sourcePort: source }),
+    ...(destination !== undefined && { destinationPort: destination }),
+  };
+}
+
+/** RFC 4648, 4, with padding. */
+function readBase64(value: unknown, path: Path, problems: Problem[]): Uint8Array | undefined {
+  const wellFormed = typeof value === 'string' && value.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(value);
+  if (wellFormed) return Uint8Array.from(atob(value), (character) => character.charCodeAt(0));
+  const code = typeof value === 'string' ? 'not_allowed' : 'wrong_type';
+  problems.push(problem(path, code, `must be base64 with padding (RFC 4648), received ${showReceived(value)}`));
+  return undefined;
+}
+
+function checkTogether(
+  fields: Fields,
+  destination: { readonly family: 4 | 6; readonly value: bigint } | undefined,
+  source: { readonly family: 4 | 6; readonly value: bigint } | undefined,
+  protocol: ProtocolName | undefined,
+  problems: Problem[],
+): void {
+  if (destination && source && destination.family !== source.family) {
+    const sentence = `${formatAddress(source)} is IPv${source.family} and dst ${formatAddress(destination)} is IPv${destination.family}; both must be of one family`;
+    problems.push(problem(['src'], 'mixed_families', sentence));
+  }
+  if (protocol === undefined) return;
+  const family = familyOfProtocol(protocol);
+  if (destination && family !== undefined && family !== destination.family) {
+    const sentence = `${protocol} needs an IPv${family} dst, received ${formatAddress(destination)}`;
+    problems.push(problem(['protocol'], 'protocol_family', sentence));
+  }
+  // Of a packet, unlike of a rule, ports and flags are known for mptcp too.
+  if (fieldOf(fields, 'port') !== undefined && !hasPorts(protocol) && protocol !== 'mptcp') {
+    const sentence = `is allowed only with ${[...portProtocolNames, 'mptcp'].join(', ')}, received the protocol ${protocol}`;
+    problems.push(problem(['port'], 'ports_without_transport', sentence));
+  }
+  if (fieldOf(fields, 'tcpflags') !== undefined && protocol !== 'tcp' && protocol !== 'mptcp') {
+    const sentence = `is allowed only with the protocols tcp and mptcp, received the protocol ${protocol}`;
+    problems.push(problem(['tcpflags'], 'tcpflags_without_tcp', sentence));
+  }
+}
+
+function protocolFacts(
+  protocol: ProtocolName,
+  family: 4 | 6,
+): Pick<Packet, 'upperProtocol' | 'extensionHeaders' | 'tcpOptionKinds'> {
+  if (protocol === 'mptcp') return { upperProtocol: 6, extensionHeaders: [], tcpOptionKinds: [mptcpOptionKind] };
+  const number = protocolNumbers[protocol];
+  if (number === null) return { extensionHeaders: [] };
+  if (family === 6 && isSkippedHeader(protocol)) return { extensionHeaders: [number] };
+  return {
+    upperProtocol: number,
+    extensionHeaders: [],
+    ...(protocol === 'tcp' && { tcpOptionKinds: [] }),
+  };
+}
+
+/** One rule on the way, on the wire. Of a rule that the caller may not read, only that it was passed. */
+export type ExplainedRule =
+  | {
+      readonly uuid: string;
+      readonly priority: number;
+      readonly action: Rule['action'];
+      readonly matched: boolean;
+      /** A mismatch or an effect, for programs. */
+      readonly code: string;
+      readonly message: string;
+    }
+  | { readonly matched: boolean; readonly code: 'other'; readonly message: string };
+
+export interface Explanation {
+  readonly verdict: Verdict;
+  /** A uuid, `default`, or `other`: a rule that the caller may not read. */
+  readonly decided_by: string;
+  readonly trail: readonly ExplainedRule[];
+}
+
+/**
+ * `rules`: those in force; the ones whose destination does not cover the packet's are left out of the trail.
+ * `mayRead`: whether the caller may see the rule's contents; absent: all.
+ */
+export function explain(
+  rules: readonly Rule[],
+  packet: Packet,
+  mayRead: (rule: Rule) => boolean = () => true,
+): Explanation {
+  const destination = { family: packet.family, value: packet.destination };
+  const covering = rules.filter((rule) => prefixContainsAddress(rule.dst, destination));
+  const { verdict, decidedBy, trail } = evaluate(covering, packet);
+  const decider = trail.at(-1)?.rule;
+  const hidden = decidedBy !== decidedByDefault && decider !== undefined && !mayRead(decider);
+  return {
+    verdict,
+    decided_by: hidden ? 'other' : decidedBy,
+    trail: trail.map((entry): ExplainedRule => {
+      const { rule, matched } = entry;
+      if (!mayRead(rule)) return { matched, code: 'other', message: 'a rule that is not yours to read' };
+      return {
+        uuid: rule.uuid,
+        priority: rule.priority,
+        action: rule.action,
+        matched,
+        code: matched ? entry.effect : entry.mismatch,
+        message: matched ? renderEffect(entry.effect, rule) : renderMismatch(entry.mismatch, rule, packet),
+      };
+    }),
+  };
+}
