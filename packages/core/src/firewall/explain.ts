@@ -12,6 +12,7 @@
 import { type ProtocolName, protocolNames, protocolNumbers } from '@levee/contract/protocols.ts';
 import { formatAddress } from '../net/address.ts';
 import { prefixContainsAddress } from '../net/prefix.ts';
+import { readAddress } from '../net/read.ts';
 import { type Path, type Problem, problem, showReceived } from '../problem.ts';
 import { decidedByDefault, evaluate, type Verdict } from './evaluate.ts';
 import type { Packet } from './packet.ts';
@@ -28,7 +29,6 @@ import { connectionStates, packetLengthBounds, packetTypes, portBounds } from '.
 import {
   type Fields,
   fieldOf,
-  readAddress,
   readInteger,
   readObject,
   readTcpFlags,

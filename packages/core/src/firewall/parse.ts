@@ -7,6 +7,7 @@ import { type ProtocolName, protocolNames } from '@levee/contract/protocols.ts';
 import { formatAddress } from '../net/address.ts';
 import type { Prefix } from '../net/prefix.ts';
 import { formatPrefix } from '../net/prefix-text.ts';
+import { readPrefix } from '../net/read.ts';
 import { type Path, type Problem, problem, showReceived } from '../problem.ts';
 import { acceptsTcpFlags, familyOfProtocol, hasPorts, portProtocolNames } from './protocol-traits.ts';
 import type { Rule } from './rule.ts';
@@ -32,7 +33,6 @@ import {
   readInteger,
   readObject,
   readPortRange,
-  readPrefix,
   readSource,
   readTcpFlags,
   readWord,

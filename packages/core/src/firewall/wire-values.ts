@@ -4,10 +4,9 @@
  *
  * Each reader answers undefined after it has added a problem; an absent value is the caller's matter.
  */
-import { parseAddress } from '../net/address.ts';
 import type { Address, AddressRange, Prefix } from '../net/prefix.ts';
-import { parsePrefix } from '../net/prefix-text.ts';
 import { rangeOfPrefix } from '../net/range.ts';
+import { readAddress, readPrefix } from '../net/read.ts';
 import { type Path, type Problem, problem, quote, showReceived } from '../problem.ts';
 import type { PortRange } from './rule.ts';
 import { descriptionMaximum, portBounds, type TcpFlagName, tcpFlagBits, tcpFlagNames } from './wire.ts';
@@ -110,30 +109,6 @@ export function readDescription(value: unknown, path: Path, problems: Problem[])
     problems.push(problem(path, 'malformed_text', 'must be well-formed Unicode, received half a surrogate pair'));
   }
   return problems.length === before ? value : undefined;
-}
-
-export function readPrefix(value: unknown, path: Path, problems: Problem[]): Prefix | undefined {
-  const allowed = 'must be an IPv4 or IPv6 address or a subnet, such as 203.0.113.7 or 2001:db8::/48';
-  if (typeof value !== 'string') {
-    problems.push(problem(path, 'wrong_type', `${allowed}, received ${showReceived(value)}`));
-    return undefined;
-  }
-  const read = parsePrefix(value);
-  if (read.ok) return read.prefix;
-  problems.push(problem(path, read.code, read.sentence));
-  return undefined;
-}
-
-export function readAddress(value: unknown, path: Path, problems: Problem[]): Address | undefined {
-  if (typeof value !== 'string') {
-    const allowed = 'must be one IPv4 or IPv6 address, such as 203.0.113.7 or 2001:db8::7';
-    problems.push(problem(path, 'wrong_type', `${allowed}, received ${showReceived(value)}`));
-    return undefined;
-  }
-  const read = parseAddress(value);
-  if (read.ok) return read.address;
-  problems.push(problem(path, read.code, read.sentence));
-  return undefined;
 }
 
 /** What a rule's `src` says: one subnet or address, or the first and the last address. */
