@@ -16,13 +16,7 @@ import { readAddress } from '../net/read.ts';
 import { type Path, type Problem, problem, showReceived } from '../problem.ts';
 import { decidedByDefault, evaluate, type Verdict } from './evaluate.ts';
 import type { Packet } from './packet.ts';
-import {
-  familyOfProtocol,
-  hasPorts,
-  isExtensionHeader,
-  mptcpOptionKind,
-  portProtocolNames,
-} from './protocol-traits.ts';
+import { familyOfProtocol, hasPorts, isSkippedHeader, mptcpOptionKind, portProtocolNames } from './protocol-traits.ts';
 import type { Rule } from './rule.ts';
 import { renderEffect, renderMismatch } from './trail-text.ts';
 import { connectionStates, packetLengthBounds, packetTypes, portBounds } from './wire.ts';
