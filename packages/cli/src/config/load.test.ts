@@ -1,0 +1,197 @@
+/** Guarantees of configuration: what wins, what is refused, and that secrets stay secret. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { type Loaded, loadConfig, optionName, type Sources, toEnvironment } from './load.ts';
+import { settingEntries, settings } from './settings.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'levee-config-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+function file(name: string, content: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+function load(sources: Partial<Sources>): Loaded {
+  const result = loadConfig({ environment: {}, file: null, ...sources });
+  assert.ok(result.ok, JSON.stringify(result));
+  return result.loaded;
+}
+
+function problems(sources: Partial<Sources>): readonly string[] {
+  const result = loadConfig({ environment: {}, file: null, ...sources });
+  assert.ok(!result.ok, 'it was accepted');
+  return result.problems;
+}
+
+describe('sources', () => {
+  test('without any, the fixed points hold', () => {
+    const { config } = load({});
+    assert.deepEqual(config.listen, { host: '127.0.0.1', port: 8080 });
+    assert.equal(config.dataDirectory, './.levee');
+    assert.equal(config.databaseUrl, undefined);
+    assert.equal(config.edgeNetns, undefined);
+  });
+
+  test('names are the fixed ones', () => {
+    const names = settingEntries.map(([, setting]) => setting.environment);
+    for (const name of ['LEVEE_LISTEN', 'LEVEE_DATA_DIR', 'LEVEE_OPERATOR_KEY', 'DATABASE_URL', 'LEVEE_EDGE_NETNS']) {
+      assert.ok(names.includes(name), name);
+    }
+    assert.equal(new Set(names).size, names.length);
+  });
+
+  test('command line wins over environment over file over default', () => {
+    const path = file('order.toml', 'listen = "10.0.0.1:1"\ndata_dir = "/file"\nlog_level = "info"\n');
+    const { config, sources } = load({
+      file: path,
+      environment: { LEVEE_LISTEN: '10.0.0.2:2', LEVEE_DATA_DIR: '/environment' },
+      options: { listen: '10.0.0.3:3' },
+    });
+    assert.deepEqual(config.listen, { host: '10.0.0.3', port: 3 });
+    assert.equal(config.dataDirectory, '/environment');
+    assert.equal(config.logLevel, 'info');
+    assert.equal(config.edgeDriver, 'auto');
+    const { listen, dataDirectory, logLevel, edgeDriver } = sources;
+    assert.deepEqual([listen, dataDirectory, logLevel, edgeDriver], ['command line', 'environment', 'file', 'default']);
+  });
+
+  test('an empty variable is not set', () => {
+    assert.equal(load({ environment: { LEVEE_EDGE_NETNS: '', DATABASE_URL: '' } }).config.edgeNetns, undefined);
+  });
+
+  test('tables and lists of levee.toml are read, LEVEE_CONFIG names the file', () => {
+    const path = file(
+      'edge.toml',
+      '[edge]\nnetns = "blue"\ncontrol = ["http://10.0.0.1:8080", "unix:/run/levee.sock"]\n',
+    );
+    const { config, file: read } = load({ file: undefined, environment: { LEVEE_CONFIG: path } });
+    assert.equal(config.edgeNetns, 'blue');
+    assert.deepEqual(config.edgeControl, ['http://10.0.0.1:8080', 'unix:/run/levee.sock']);
+    assert.equal(read, path);
+  });
+
+  test('a secret is read from the file that _FILE names, without its last line end', () => {
+    const secret = file('secret', 'postgres://levee:pw@db/levee\n');
+    assert.equal(
+      load({ environment: { DATABASE_URL_FILE: secret } }).config.databaseUrl,
+      'postgres://levee:pw@db/levee',
+    );
+    const path = file('secret.toml', `database_url_file = ${JSON.stringify(secret)}\n`);
+    assert.equal(load({ file: path }).config.databaseUrl, 'postgres://levee:pw@db/levee');
+  });
+
+  test('what a process hands to its child is read back the same, and no more than asked', () => {
+    const given = load({
+      environment: { LEVEE_LISTEN: '[::1]:99', LEVEE_OPERATOR_KEY: 'k', LEVEE_EDGE_CONTROL: 'http://a:1,unix:/b' },
+    });
+    const names = ['listen', 'edgeControl'] as const;
+    const environment = toEnvironment(given, names);
+    assert.deepEqual(Object.keys(environment).sort(), ['LEVEE_EDGE_CONTROL', 'LEVEE_LISTEN']);
+    const again = load({ environment });
+    for (const name of names) assert.deepEqual(again.config[name], given.config[name]);
+  });
+});
+
+describe('refused', () => {
+  test('an unknown variable, with the name that was probably meant', () => {
+    assert.deepEqual(problems({ environment: { LEVEE_LISTN: '1' } }), [
+      'LEVEE_LISTN: there is no such setting; did you mean LEVEE_LISTEN?',
+    ]);
+    assert.deepEqual(problems({ environment: { LEVEE_XQJZKWVBNMPO: '1' } }), [
+      'LEVEE_XQJZKWVBNMPO: there is no such setting',
+    ]);
+  });
+
+  test('an unknown key of levee.toml, also inside a table', () => {
+    const path = file('unknown.toml', 'lisen = "x"\n[edge]\nnetn = "y"\n[nothing]\nhere = 1\n');
+    assert.deepEqual(problems({ file: path }), [
+      `${path}: lisen: there is no such setting; did you mean listen?`,
+      `${path}: edge.netn: there is no such setting; did you mean edge.netns?`,
+      `${path}: nothing.here: there is no such setting`,
+    ]);
+  });
+
+  test('_FILE for what is no secret', () => {
+    assert.match(
+      problems({ environment: { LEVEE_LISTEN_FILE: '/x' } })[0] ?? '',
+      /LEVEE_LISTEN_FILE: there is no such/,
+    );
+  });
+
+  test('all problems at once, with what was received and what is allowed', () => {
+    const environment = { LEVEE_LISTEN: '8080', LEVEE_LOG_LEVEL: 'loud', LEVEE_EDGE_CONTROL: 'ftp://x' };
+    const found = problems({ environment });
+    assert.equal(found.length, 3);
+    assert.match(found[0] ?? '', /^LEVEE_LISTEN: expected host:port .*received "8080"/);
+    assert.match(found[1] ?? '', /^LEVEE_LOG_LEVEL: expected one of trace, .*received "loud"/);
+    assert.match(found[2] ?? '', /^LEVEE_EDGE_CONTROL: expected http/);
+  });
+
+  test('a secret that is given twice, wrong or unreadable: without showing it', () => {
+    const secret = file('wrong', 'mysql://hunter2@db');
+    const cases = [
+      { DATABASE_URL: 'mysql://hunter2@db' },
+      { DATABASE_URL_FILE: secret },
+      { DATABASE_URL: 'postgres://hunter2@db/x', DATABASE_URL_FILE: secret },
+      { LEVEE_OPERATOR_KEY_FILE: join(folder, 'absent') },
+    ];
+    for (const environment of cases) {
+      const found = problems({ environment });
+      assert.equal(found.length, 1, JSON.stringify(environment));
+      assert.doesNotMatch(found.join(), /hunter2/);
+    }
+  });
+
+  test('a levee.toml that is no TOML, by line and column, without quoting it; one that was named and is absent', () => {
+    const path = file('broken.toml', 'listen = "127.0.0.1:1"\noperator_key = hunter2\n');
+    const found = problems({ file: path });
+    assert.equal(found.length, 1);
+    assert.match(found[0] ?? '', new RegExp(`^${path}:2:\\d+: `));
+    assert.doesNotMatch(found.join(), /hunter2/);
+    assert.match(problems({ file: join(folder, 'absent.toml') })[0] ?? '', /cannot be read \(ENOENT\)/);
+  });
+
+  const bad: [keyof typeof settings, string[]][] = [
+    [
+      'listen',
+      ['127.0.0.1', ':8080', '::1:8080', '[::1]', '[nonsense]:80', '127.0.0.1:65536', 'a b:1', '[10.0.0.1]:80'],
+    ],
+    ['edgeNetns', ['../x', '-x', 'a b', 'a/b']],
+    ['edgeIngressDevices', ['a,,b', 'sixteencharacter', '..', 'a/b']],
+    ['edgeControl', ['unix:relative', 'http://x/path', 'http://user@x', 'x:80']],
+    ['edgeDriver', ['Kernel', 'none']],
+  ];
+  for (const [name, values] of bad) {
+    test(`values of ${settings[name].environment} that mean nothing`, () => {
+      for (const value of values) {
+        const environment = { [settings[name].environment]: value };
+        assert.ok(!loadConfig({ environment, file: null }).ok, `${value} was accepted`);
+      }
+    });
+  }
+});
+
+describe('noted', () => {
+  test('names of later versions are said to have no effect', () => {
+    const { warnings } = load({ environment: { LEVEE_GOBGP: 'unix:/x', LEVEE_DNS_LISTEN: '' } });
+    assert.deepEqual(warnings, ['LEVEE_GOBGP has no effect in this version: no flowrules are announced']);
+  });
+
+  test("the suites' own variables are nobody's business", () => {
+    load({ environment: { LEVEE_TEST_SEED: '7', LEVEE_BENCH_ROUNDS: '1' } });
+  });
+
+  test('every default can be written and read back, every option has a name of its own', () => {
+    for (const [name, setting] of settingEntries) {
+      if (setting.default === undefined) continue;
+      const again = setting.type.parse(setting.type.write(setting.default));
+      assert.deepEqual(again, { ok: true, value: setting.default }, name);
+    }
+    assert.equal(new Set(settingEntries.map(([name]) => optionName(name))).size, settingEntries.length);
+  });
+});

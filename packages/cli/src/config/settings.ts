@@ -1,0 +1,159 @@
+/**
+ * Owns the one table of settings. Everything else about configuration derives from it: environment variables,
+ * levee.toml, command-line options, help, docs/configuration.md. A setting that nothing reads must not be here.
+ *
+ * The environment's name is `LEVEE_` and the TOML key in capitals, dots as underscores: `edge.netns` is
+ * `LEVEE_EDGE_NETNS`. The one exception is DATABASE_URL, as every hosting platform calls it.
+ */
+import {
+  choice,
+  controlAddress,
+  deviceName,
+  hostAndPort,
+  listOf,
+  namespaceName,
+  path,
+  postgresUrl,
+  text,
+  type ValueType,
+} from './value-types.ts';
+
+export interface Setting<T, D extends T | undefined = T | undefined> {
+  /** `name` or `table.name` in levee.toml. */
+  readonly toml: string;
+  readonly environment: string;
+  readonly type: ValueType<T>;
+  readonly default: D;
+  /** In words, where the default depends on something else. */
+  readonly defaultText?: string;
+  /** May come from a file named by `…_FILE`; never shown, never a command-line option. */
+  readonly secret: boolean;
+  /** One or two sentences for the operator. */
+  readonly text: string;
+}
+
+interface Details {
+  readonly environment?: string;
+  readonly defaultText?: string;
+  readonly secret?: boolean;
+}
+
+function setting<T>(toml: string, type: ValueType<T>, fallback: T, text: string, details?: Details): Setting<T, T>;
+function setting<T>(
+  toml: string,
+  type: ValueType<T>,
+  fallback: undefined,
+  text: string,
+  details?: Details,
+): Setting<T, undefined>;
+function setting<T>(
+  toml: string,
+  type: ValueType<T>,
+  fallback: T | undefined,
+  text: string,
+  { environment, defaultText, secret = false }: Details = {},
+): Setting<T> {
+  return {
+    toml,
+    environment: environment ?? `LEVEE_${toml.replaceAll('.', '_').toUpperCase()}`,
+    type,
+    default: fallback,
+    ...(defaultText === undefined ? {} : { defaultText }),
+    secret,
+    text,
+  };
+}
+
+export const settings = {
+  listen: setting(
+    'listen',
+    hostAndPort,
+    { host: '127.0.0.1', port: 8080 },
+    'Where the control plane listens for the interface and for routers. Speaks HTTP: put a proxy that ends TLS in front of any address that others reach.',
+  ),
+  dataDirectory: setting(
+    'data_dir',
+    path,
+    './.levee',
+    'Everything that is kept on this machine: the embedded database, the operator key, the unix socket, the state of the local edge. Made with mode 0700.',
+  ),
+  databaseUrl: setting(
+    'database_url',
+    postgresUrl,
+    undefined,
+    'A PostgreSQL (15 or newer) elsewhere, instead of the embedded one.',
+    { environment: 'DATABASE_URL', secret: true },
+  ),
+  operatorKey: setting(
+    'operator_key',
+    text,
+    undefined,
+    'The operator key of a new installation. Without it one is made, printed once and kept in operator.key in the data directory.',
+    { secret: true },
+  ),
+  logLevel: setting(
+    'log_level',
+    choice('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
+    'warn',
+    'What is logged to standard error, as JSON lines. Requests are logged at debug.',
+  ),
+  edgeDriver: setting(
+    'edge.driver',
+    choice('auto', 'kernel', 'dry', 'off'),
+    'auto',
+    'How the edge on this machine works: in the kernel (fails when it cannot), dry (notes what it would do, enforces nothing), whichever is possible, or not at all.',
+  ),
+  edgeNetns: setting(
+    'edge.netns',
+    namespaceName,
+    undefined,
+    "Network namespace in which `levee up` starts the local edge; absent: this process's own.",
+  ),
+  edgeIngressDevices: setting(
+    'edge.ingress_devices',
+    listOf(deviceName),
+    undefined,
+    'Devices on which rules about broadcast, multicast and foreign packets are met; absent: such rules fail with that reason.',
+  ),
+  edgeStateDirectory: setting(
+    'edge.state_dir',
+    path,
+    undefined,
+    'What an edge keeps: its key, its cursor, the rules it last knew.',
+    { defaultText: '`edge` in the data directory' },
+  ),
+  edgeControl: setting(
+    'edge.control',
+    listOf(controlAddress),
+    undefined,
+    'Control planes that `levee edge` follows, tried in turn. `levee up` follows its own.',
+  ),
+  edgeRouterKey: setting(
+    'edge.router_key',
+    text,
+    undefined,
+    'Key of this router; absent: the one that `levee router enroll` left in the state directory.',
+    { secret: true },
+  ),
+} as const;
+
+export type SettingName = keyof typeof settings;
+
+type ValueOf<S> = S extends Setting<infer T, infer D> ? (D extends undefined ? T | undefined : T) : never;
+
+/** The effective configuration: every setting with its parsed value, or its default. */
+export type Config = { readonly [Name in SettingName]: ValueOf<(typeof settings)[Name]> };
+
+/** In the order of the table, untyped: for loops over all of them. */
+export const settingEntries = Object.entries(settings) as readonly [SettingName, Setting<unknown>][];
+
+/**
+ * Names that later parts of Levee will read and that installations may carry already. They are taken note of and said
+ * to have no effect, so that a typing error still fails.
+ */
+export const notBuiltYet: Readonly<Record<string, string>> = {
+  LEVEE_FLOW_LISTEN: 'there is no detector',
+  LEVEE_DNS_LISTEN: 'there is no DNS server',
+  LEVEE_GOBGP: 'no flowrules are announced',
+  LEVEE_WEBHOOK_ALLOW: 'there are no webhooks',
+};

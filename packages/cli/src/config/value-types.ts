@@ -1,0 +1,128 @@
+/**
+ * Owns the kinds of value that a setting can have: how each is read from text and from TOML, and how it is written
+ * back as text. Expected failures come back as a sentence that says what is allowed.
+ */
+import { isIPv6 } from 'node:net';
+
+export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly message: string };
+
+export interface ValueType<T> {
+  /** For help and documentation: `host:port`, `path` … */
+  readonly word: string;
+  /** From an environment variable, a file or the command line; never empty. */
+  parse(text: string): Parsed<T>;
+  /** The text that `parse` reads back to the same value. */
+  write(value: T): string;
+  /** From levee.toml, where it is more than a string there; `parse` takes strings. */
+  fromToml?(value: unknown): Parsed<T>;
+}
+
+const yes = <T>(value: T): Parsed<T> => ({ ok: true, value });
+const no = (message: string): { ok: false; message: string } => ({ ok: false, message });
+
+export const text: ValueType<string> = { word: 'text', parse: yes, write: String };
+
+export const path: ValueType<string> = {
+  word: 'path',
+  parse: (given) => (given.includes('\0') ? no('a path holds no NUL character') : yes(given)),
+  write: String,
+};
+
+export interface HostAndPort {
+  readonly host: string;
+  /** 0: the kernel chooses. */
+  readonly port: number;
+}
+
+/** `127.0.0.1:8080`, `levee.example.net:8080`, `[::1]:8080`; port 0 … 65535. */
+export const hostAndPort: ValueType<HostAndPort> = {
+  word: 'host:port',
+  parse(given) {
+    const match = /^(?:\[([^\]]+)\]|([^:[\]\s]+)):(\d{1,5})$/.exec(given);
+    const host = match?.[1] ?? match?.[2];
+    const port = Number(match?.[3]);
+    const isHost = match?.[1] === undefined || isIPv6(match[1]);
+    if (host !== undefined && isHost && port <= 65535) return yes({ host, port });
+    return no('expected host:port or [IPv6 address]:port with a port from 0 to 65535, such as 127.0.0.1:8080');
+  },
+  write: ({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`,
+};
+
+export function choice<const T extends string>(...words: readonly T[]): ValueType<T> {
+  return {
+    word: words.join('|'),
+    parse(given) {
+      const found = words.find((word) => word === given);
+      return found === undefined ? no(`expected one of ${words.join(', ')}`) : yes(found);
+    },
+    write: String,
+  };
+}
+
+/** Text: separated by commas. TOML: an array of strings as well. */
+export function listOf(item: ValueType<string>): ValueType<readonly string[]> {
+  const parseAll = (parts: readonly string[]): Parsed<readonly string[]> => {
+    const values: string[] = [];
+    for (const part of parts) {
+      const parsed = part === '' ? no('an entry is empty') : item.parse(part);
+      if (!parsed.ok) return parsed;
+      values.push(parsed.value);
+    }
+    return yes(values);
+  };
+  return {
+    word: `${item.word},…`,
+    parse: (given) => parseAll(given.split(',').map((part) => part.trim())),
+    write: (values) => values.join(','),
+    fromToml(value) {
+      if (typeof value === 'string') return this.parse(value);
+      if (!Array.isArray(value) || value.some((part) => typeof part !== 'string'))
+        return no('expected a list of strings');
+      return parseAll(value as string[]);
+    },
+  };
+}
+
+/** Where an edge finds its control plane: `http://host:port`, `https://…` or `unix:/path/control.sock`. */
+export const controlAddress: ValueType<string> = {
+  word: 'address',
+  parse(given) {
+    if (/^unix:\/.+/.test(given)) return yes(given);
+    const url = URL.canParse(given) ? new URL(given) : undefined;
+    const bare =
+      url !== undefined && url.pathname === '/' && url.search === '' && url.hash === '' && url.username === '';
+    if (bare && (url.protocol === 'http:' || url.protocol === 'https:')) return yes(url.origin);
+    return no('expected http://host:port, https://host:port or unix:/path/control.sock');
+  },
+  write: String,
+};
+
+export const postgresUrl: ValueType<string> = {
+  word: 'URL',
+  parse(given) {
+    return /^postgres(?:ql)?:\/\/./.test(given)
+      ? yes(given)
+      : no('expected postgres://user:password@host:port/database');
+  },
+  write: String,
+};
+
+/** A device name as Linux takes it (dev_valid_name in net/core/dev.c). */
+export const deviceName: ValueType<string> = {
+  word: 'device',
+  parse: (given) =>
+    /^[^\s/:]{1,15}$/.test(given) && given !== '.' && given !== '..'
+      ? yes(given)
+      : no('expected the name of a network device: 1 to 15 characters without spaces, slashes and colons'),
+  write: String,
+};
+
+/** A file name under /run/netns (ip-netns(8)). */
+export const namespaceName: ValueType<string> = {
+  word: 'name',
+  parse: (given) =>
+    /^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$/.test(given)
+      ? yes(given)
+      : no('expected the name of a network namespace as `ip netns list` shows it'),
+  write: String,
+};
