@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { crc32c, foldChecksum, pseudoHeaderSum, sumWords } from './checksum.ts';
 import { labObstacle } from './namespace.ts';
-import { addressBytes, buildFragments, buildFrame, type PacketSpec, type Transport } from './packet-build.ts';
+import { buildFragments, buildFrame } from './packet-build.ts';
 import { openPacketSocket, PreparedFrames } from './packet-socket.ts';
+import { addressBytes, type PacketSpec, type Transport } from './packet-spec.ts';
 import { device, hardwareAddress, RouterPath } from './router-path.ts';
 
 const skip = labObstacle() ?? false;
@@ -43,6 +44,7 @@ async function answerTo(frames: readonly Uint8Array[]): Promise<{ protocol: numb
     let answer: { protocol: number; payload: Uint8Array } | undefined;
     listening.receive((frame) => {
       const v6 = frame[12] === 0x86;
+      if (v6 && frame[38] === 0xff) return; // a new address reports its multicast group
       answer ??= { protocol: frame[v6 ? 20 : 23] as number, payload: frame.slice(v6 ? 54 : 34) };
     });
     if (answer) return answer;
@@ -115,4 +117,20 @@ test('checksums of UDP-Lite, DCCP and SCTP verify', () => {
   const carried = new DataView(sctp.buffer).getUint32(8, true);
   sctp.fill(0, 8, 12);
   assert.equal(crc32c(sctp), carried);
+});
+
+test('IPv6 headers stand on their side of the fragment header, and a later fragment has none behind it', () => {
+  const extensions = [{ kind: 'hop-by-hop' }, { kind: 'destination-options' }] as const;
+  const first = buildFrame(spec(6, udp, { extensions, fragment: { offset: 0, more: true } }));
+  // Hop-by-hop names fragment, fragment names destination options, those name UDP.
+  assert.deepEqual([first[20], first[54], first[62], first[70]], [0, 44, 60, 17]);
+  const later = buildFrame(spec(6, udp, { extensions, fragment: { offset: 64, more: false }, totalLength: 80 }));
+  assert.deepEqual([later[20], later[54], later[62]], [0, 44, 60]);
+  assert.equal(later.length, 14 + 80);
+});
+
+test('a packet can end inside its transport header', () => {
+  const frame = buildFrame(spec(4, tcpSyn, { keepPayloadBytes: 8 }));
+  assert.equal(frame.length, 14 + 28);
+  assert.equal((frame[16] as number) * 256 + (frame[17] as number), 28);
 });
