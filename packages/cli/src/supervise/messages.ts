@@ -1,0 +1,46 @@
+/**
+ * Owns what the processes of one `levee up` say to each other over IPC: children to their supervisor, nothing back (it
+ * speaks by signals). A process that was started by hand has no channel: saying is then a no-op.
+ */
+
+/** The control plane answers requests. */
+export interface ReadyMessage {
+  readonly type: 'ready';
+  /** `http://127.0.0.1:8080`. */
+  readonly address: string;
+  /** The first operator key, at the one start that made it. */
+  readonly newOperatorKey?: string;
+  /** The local router's key in the state directory was written anew: an edge that runs with the old one must restart. */
+  readonly routerKeyChanged: boolean;
+}
+
+/** The edge knows, or knows anew, whether it enforces. */
+export interface EnforcementMessage {
+  readonly type: 'enforcement';
+  readonly mode: 'kernel' | 'dry';
+  readonly reason?: string;
+  /** For people: `nftables 1.0.6 (library)`. */
+  readonly by?: string;
+}
+
+/** Why it is about to end, for the person who started it. Trying again will not help. */
+export interface FailedMessage {
+  readonly type: 'failed';
+  readonly message: string;
+}
+
+export type ChildMessage = ReadyMessage | EnforcementMessage | FailedMessage;
+
+export function tellSupervisor(message: ChildMessage): Promise<void> {
+  if (process.send === undefined || !process.connected) return Promise.resolve();
+  return new Promise((resolve) => process.send?.(message, undefined, undefined, () => resolve()));
+}
+
+/** Runs once when the supervisor is gone; never, when there was none. */
+export function onSupervisorGone(close: () => void): void {
+  if (process.send !== undefined) process.once('disconnect', close);
+}
+
+export function isSupervised(): boolean {
+  return process.send !== undefined;
+}
