@@ -30,6 +30,8 @@ export const errors = {
   body_too_large: kind(413, 'The body exceeds 1 MiB.'),
   unsupported_media_type: kind(415, 'The body is not application/json.'),
   idempotency_key_reused: kind(422, 'The Idempotency-Key was used before with another request.'),
+  invalid_request: kind(400, 'The request is not well-formed HTTP.'),
+  request_timeout: kind(408, 'The request did not arrive in time.'),
   headers_too_large: kind(431, 'The header fields exceed 16 KiB.'),
   internal: kind(500, 'A fault of the service; the request id finds it in the log.'),
   unavailable: kind(503, 'The database is away; `Retry-After` says when to try again.'),
@@ -40,7 +42,13 @@ export const errors = {
 export type ErrorCode = keyof typeof errors;
 
 /** What `details` may say in a conflict. */
-export type ConflictReason = 'already_exists' | 'ip_in_use' | 'subnet_already_routed' | 'in_use' | 'over';
+export type ConflictReason =
+  | 'already_exists'
+  | 'ip_in_use'
+  | 'subnet_already_routed'
+  | 'in_use'
+  | 'marked_for_deletion'
+  | 'too_late';
 
 /** One thing that is wrong with a request. `field` is a JSON pointer (RFC 6901) into the body, or a name after `?`. */
 export const problem = Type.Object(

@@ -45,6 +45,8 @@ const everywhere: readonly ErrorCode[] = [
   'missing_api_key',
   'invalid_api_key',
   'source_not_allowed',
+  'invalid_request',
+  'request_timeout',
   'headers_too_large',
   'internal',
   'unavailable',
@@ -59,8 +61,10 @@ export function errorsOf(operation: Operation): readonly ErrorCode[] {
   if (operation.access === 'write') codes.add('read_only_key');
   if (operation.params) codes.add('not_found');
   if (operation.body || operation.query) codes.add('validation_failed');
-  // A GET may carry a JSON body that is read and ignored: clients of the given interface send `{}`.
-  for (const code of ['invalid_json', 'body_too_large', 'unsupported_media_type'] as const) codes.add(code);
+  // A GET's body is ignored: clients of the given interface send `{}` with some.
+  if (operation.method !== 'GET') {
+    for (const code of ['invalid_json', 'body_too_large', 'unsupported_media_type'] as const) codes.add(code);
+  }
   if (operation.method === 'POST') codes.add('idempotency_key_reused').add('validation_failed');
   return [...codes];
 }

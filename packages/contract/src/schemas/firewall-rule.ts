@@ -115,14 +115,14 @@ export const firewallRuleCreate = Type.Object(
 
 const nullable = <T extends Type.TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
 
-/** Body of a change: a field that is absent stays, `null` removes an optional one. */
+/** Body of a change: a field that is absent stays; `null` removes an optional one or restores a default. */
 export const firewallRulePatch = Type.Object(
   {
     dst: Type.Optional(ruleFields.dst),
     protocol: Type.Optional(ruleFields.protocol),
     action: Type.Optional(ruleFields.action),
-    priority: Type.Optional(ruleFields.priority),
-    disabled: Type.Optional(ruleFields.disabled),
+    priority: nullable(ruleFields.priority),
+    disabled: nullable(ruleFields.disabled),
     descr: nullable(ruleFields.descr),
     src: nullable(ruleFields.src),
     port: nullable(ruleFields.port),

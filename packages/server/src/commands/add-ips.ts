@@ -1,0 +1,24 @@
+/** Adds subnets to those that a user may act on. One that the user holds already is no error. */
+import type { AccountWithSubnets } from './account-row.ts';
+import type { Executor } from './executor.ts';
+import { grantSubnets } from './grant-subnets.ts';
+import { loadAccount, lockUser, touchAccount } from './load-account.ts';
+import { done, type Outcome, refuse } from './outcome.ts';
+
+export async function addIps(
+  executor: Executor,
+  providerUuid: string,
+  userUuid: string,
+  subnets: readonly string[],
+): Promise<Outcome<AccountWithSubnets>> {
+  if (!(await lockUser(executor, providerUuid, userUuid))) return refuse('not_found', noSuchUser(userUuid));
+  const problems = await grantSubnets(executor, providerUuid, userUuid, subnets);
+  if (problems.length > 0) return refuse('ip_not_allowed', ...problems);
+  await touchAccount(executor, userUuid);
+  const account = await loadAccount(executor, userUuid);
+  return account === undefined ? refuse('not_found', noSuchUser(userUuid)) : done(account);
+}
+
+export function noSuchUser(userUuid: string) {
+  return { field: '/user_uuid', code: 'not_found', message: `user_uuid: the provider has no user ${userUuid}` };
+}

@@ -1,0 +1,86 @@
+/**
+ * Changes that undo themselves unless they are confirmed: writes how to undo one, in the change's own transaction,
+ * and takes the confirmation. The sweep carries the undoing out.
+ */
+import type { CanonicalRule } from '@levee/core/firewall/wire.ts';
+import type { Caller } from './caller.ts';
+import type { Executor } from './executor.ts';
+import { done, type Outcome, refuse } from './outcome.ts';
+import type { RuleRow } from './rule-row.ts';
+
+export interface Confirmation {
+  readonly changeUuid: string;
+  readonly withinSeconds: number;
+}
+
+/** `position`: the change that would be undone. `before` null: it created the rule. */
+export interface Undo {
+  readonly uuid: string;
+  readonly position: number;
+  readonly before: RuleRow | null;
+}
+
+const saveStatement = {
+  name: 'confirmation_save',
+  text: `insert into confirmation (change_uuid, owner_uuid, deadline, undo)
+    values ($1, $2, now() + make_interval(secs => $3), $4) returning deadline`,
+};
+
+/** The deadline; undefined when no confirmation was asked for. */
+export async function saveConfirmation(
+  executor: Executor,
+  caller: Caller,
+  confirmation: Confirmation | undefined,
+  undo: readonly Undo[],
+): Promise<Date | undefined> {
+  if (confirmation === undefined) return undefined;
+  const [row] = await executor.rows<{ deadline: Date }>(saveStatement, [
+    confirmation.changeUuid,
+    caller.accountUuid,
+    confirmation.withinSeconds,
+    JSON.stringify(undo.map(({ before, ...each }) => ({ ...each, before: before === null ? null : stored(before) }))),
+  ]);
+  return row?.deadline;
+}
+
+function stored(row: RuleRow): object {
+  return {
+    owner_uuid: row.owner_uuid,
+    provider_uuid: row.provider_uuid,
+    sequence: row.sequence,
+    fields: JSON.parse(row.fields) as CanonicalRule,
+    expires_at: row.expires_ms === null ? null : new Date(row.expires_ms).toISOString(),
+    created_at: new Date(row.created_ms).toISOString(),
+  };
+}
+
+const confirmStatement = {
+  name: 'confirmation_confirm',
+  text: `with found as (
+      select change_uuid, confirmed_at, rolled_back_at, deadline from confirmation
+      where change_uuid = $1 and owner_uuid = $2
+      for update
+    ), confirmed as (
+      update confirmation c set confirmed_at = date_trunc('milliseconds', now()) from found
+      where c.change_uuid = found.change_uuid and found.confirmed_at is null and found.rolled_back_at is null
+        and found.deadline > now()
+      returning c.change_uuid, c.confirmed_at
+    )
+    select coalesce(confirmed.confirmed_at, found.confirmed_at) as confirmed_at
+    from found left join confirmed using (change_uuid)`,
+};
+
+/** Confirming twice is no error. */
+export async function confirmChange(executor: Executor, caller: Caller, changeUuid: string): Promise<Outcome<Date>> {
+  const [found] = await executor.rows<{ confirmed_at: Date | null }>(confirmStatement, [
+    changeUuid,
+    caller.accountUuid,
+  ]);
+  if (found === undefined) return refuse('not_found');
+  if (found.confirmed_at !== null) return done(found.confirmed_at);
+  return refuse('conflict', {
+    field: '',
+    code: 'too_late',
+    message: 'The time to confirm this change is over: it has been undone. Send the change again.',
+  });
+}

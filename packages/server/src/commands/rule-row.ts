@@ -1,0 +1,55 @@
+/**
+ * The firewall rule as rows give it to http and commands: what an answer needs, with the fields still as JSON text.
+ * Owns the columns that are selected; renders nothing.
+ */
+
+export interface RuleRow {
+  readonly uuid: string;
+  readonly sequence: number;
+  readonly owner_uuid: string;
+  readonly provider_uuid: string;
+  /** JSON text of the canonical wire fields. */
+  readonly fields: string;
+  /** Milliseconds since 1970, as the others. */
+  readonly created_ms: number;
+  readonly updated_ms: number;
+  readonly expires_ms: number | null;
+  readonly change_xid: string;
+  readonly change_position: number;
+  readonly deleted: boolean;
+  readonly disabled: boolean;
+  /** Null: never hit, or not counted yet. */
+  readonly packets: number | null;
+  readonly bytes: number | null;
+  readonly last_hit_ms: number | null;
+  readonly shared_by: number | null;
+}
+
+const milliseconds = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`;
+
+/** Of `firewall_rule r`, without what was counted. */
+export const ruleColumns = `r.uuid::text as uuid, r.sequence, r.owner_uuid::text as owner_uuid,
+  r.provider_uuid::text as provider_uuid, r.fields::text as fields,
+  ${milliseconds('r.created_at')} as created_ms, ${milliseconds('r.updated_at')} as updated_ms,
+  ${milliseconds('r.expires_at')} as expires_ms,
+  r.change_xid::text as change_xid, r.change_position, r.deletion_marked_at is not null as deleted,
+  coalesce((r.fields ->> 'disabled')::boolean, false) as disabled`;
+
+/** Of the lateral join `hitsJoin`. */
+export const hitColumns = `h.packets, h.bytes, ${milliseconds('h.last_hit_at')} as last_hit_ms, h.shared_by`;
+
+/** Over all routers; the largest sharing is shown. */
+export const hitsJoin = `left join lateral (
+    select sum(packets)::int8 as packets, sum(bytes)::int8 as bytes, max(last_hit_at) as last_hit_at,
+      max(shared_by) as shared_by
+    from rule_hit where rule_uuid = r.uuid
+  ) h on true`;
+
+/** A row that was just written has been hit by nothing yet. */
+export const noHits = { packets: null, bytes: null, last_hit_ms: null, shared_by: null } as const;
+
+/** Where a change stands in the log. */
+export interface ChangePlace {
+  readonly change_xid: string;
+  readonly change_position: number;
+}

@@ -1,0 +1,57 @@
+/**
+ * Splits a rule's body into the fields that core's parser judges and those that are the change's own (`expires_at`,
+ * `confirm_within`), and gathers the problems of both. Stores nothing, asks no database.
+ */
+import type { Problem } from '@levee/contract/errors.ts';
+import { confirmWithin, expiresAt } from '@levee/contract/schemas/object.ts';
+import Type from 'typebox';
+import { compileBodyCheck } from './schema-check.ts';
+
+export interface RuleMeta {
+  /** Undefined: not given; null: taken away (a change only). */
+  readonly expiresAt: Date | null | undefined;
+  readonly confirmWithinSeconds: number | undefined;
+}
+
+const checkMeta = compileBodyCheck(
+  Type.Object({ expires_at: Type.Optional(expiresAt), confirm_within: Type.Optional(confirmWithin) }),
+);
+
+const nothing: RuleMeta = { expiresAt: undefined, confirmWithinSeconds: undefined };
+
+/**
+ * `prefix` is the JSON pointer to the rule in the body. `fields` is the body itself when it has no field of the
+ * change's own; what is no object is passed on as it is, for the parser to refuse.
+ */
+export function splitRuleBody(
+  body: unknown,
+  now: number,
+  prefix = '',
+): { readonly fields: unknown; readonly meta: RuleMeta; readonly problems: readonly Problem[] } {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    return { fields: body, meta: nothing, problems: [] };
+  }
+  if (!('expires_at' in body || 'confirm_within' in body)) return { fields: body, meta: nothing, problems: [] };
+  const { expires_at, confirm_within, ...fields } = body as Record<string, unknown>;
+  const given: Record<string, unknown> = {};
+  if (expires_at !== undefined && expires_at !== null) given.expires_at = expires_at;
+  if (confirm_within !== undefined) given.confirm_within = confirm_within;
+  const problems = [...checkMeta(given)];
+  const expires = typeof expires_at === 'string' ? new Date(expires_at) : undefined;
+  const broken = problems.some((problem) => problem.field === '/expires_at');
+  if (expires !== undefined && !broken && !(expires.getTime() > now)) {
+    problems.push({
+      field: '/expires_at',
+      code: 'in_the_past',
+      message: `expires_at: must be in the future, received ${String(expires_at)}`,
+    });
+  }
+  return {
+    fields,
+    meta: {
+      expiresAt: expires_at === null ? null : expires,
+      confirmWithinSeconds: typeof confirm_within === 'number' ? confirm_within : undefined,
+    },
+    problems: prefix === '' ? problems : problems.map((each) => ({ ...each, field: prefix + each.field })),
+  };
+}
