@@ -1,0 +1,54 @@
+/** Owns the words of `levee up`, once everything runs. Pure. */
+import { join } from 'node:path';
+import type { Config } from '../config/settings.ts';
+import type { ReadyMessage } from '../supervise/messages.ts';
+import { version } from '../version.ts';
+
+export interface Enforcement {
+  readonly mode: 'kernel' | 'dry' | 'off';
+  readonly reason?: string;
+  readonly by?: string;
+}
+
+export interface Up {
+  readonly ready: ReadyMessage;
+  readonly enforcement: Enforcement;
+  readonly processes: object;
+}
+
+/** Lines for people, and the same as a value for programs. */
+export function renderUp(
+  { ready, enforcement, processes }: Up,
+  config: Config,
+  seconds: number,
+): { text: string; value: object } {
+  const keyFile = join(config.dataDirectory, 'operator.key');
+  const { address, newOperatorKey } = ready;
+  const rows: [string, string][] = [['interface', `${address}/v1`]];
+  if (newOperatorKey !== undefined) {
+    rows.push(['operator key', newOperatorKey], ['', `made just now and kept in ${keyFile}; it is not printed again`]);
+  }
+  rows.push(['enforcement', describeEnforcement(enforcement, config.edgeNetns)]);
+  if (newOperatorKey !== undefined && enforcement.mode === 'kernel') {
+    rows.push(['see it work', 'npm run levee -- lab   (a real flood, and a rule that stops it)']);
+  }
+  const lines = rows.map(([name, text]) => `  ${name.padEnd(13)} ${text}`);
+  return {
+    text: [`Levee ${version} is up (${seconds.toFixed(1)} s)`, ...lines].join('\n'),
+    value: {
+      version,
+      address,
+      interface: `${address}/v1`,
+      ...(newOperatorKey === undefined ? {} : { operator_key: newOperatorKey }),
+      operator_key_file: keyFile,
+      enforcement,
+      processes,
+    },
+  };
+}
+
+function describeEnforcement({ mode, reason, by }: Enforcement, namespace: string | undefined): string {
+  if (mode !== 'kernel') return `NOTHING IS ENFORCED: ${reason ?? 'no reason was given'}; rules stay pending`;
+  const where = namespace === undefined ? 'on this machine' : `in the network namespace ${namespace}`;
+  return `in the kernel, ${where}${by === undefined ? '' : ` (${by})`}`;
+}

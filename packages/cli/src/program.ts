@@ -1,0 +1,87 @@
+/**
+ * Owns the words of the `levee` command: its subcommands, their arguments and options. What a subcommand does lies in
+ * `commands/`, and is only loaded when it is called for.
+ */
+import { Command, Option } from 'commander';
+import { renderSettingsHelp } from './config/document.ts';
+import type { SettingName } from './config/settings.ts';
+import { createOutput, type Format, type Output } from './output.ts';
+import { addSettings, effectiveConfig } from './settings-options.ts';
+import { version } from './version.ts';
+
+const edgeSettings: readonly SettingName[] = ['edgeDriver', 'edgeIngressDevices', 'edgeStateDirectory'];
+
+export function createProgram(): Command {
+  const program = new Command('levee')
+    .description("Protects a network provider's addresses: one interface over what routers do with packets.")
+    .version(version)
+    .addOption(new Option('-o, --output <format>', 'how results are printed').choices(['text', 'json']).default('text'))
+    .addHelpText('after', renderSettingsHelp())
+    .showHelpAfterError('(levee --help says what there is)');
+  const output = (): Output => createOutput(program.opts<{ output: Format }>().output);
+
+  addSettings(
+    program.command('up').description('run everything on this machine: database, control plane, local edge'),
+    ['listen', 'dataDirectory', 'logLevel', 'edgeNetns', ...edgeSettings],
+  ).action(async (_options, command: Command) => {
+    const { up } = await import('./commands/up.ts');
+    await up(effectiveConfig(command, output()), output());
+  });
+
+  addSettings(program.command('serve').description('run the control plane alone'), [
+    'listen',
+    'dataDirectory',
+    'logLevel',
+  ])
+    .addOption(
+      new Option('--local-router <state-dir>', "make this machine's edge known, and leave its key there").hideHelp(),
+    )
+    .action(async (options: { localRouter?: string }, command: Command) => {
+      const { serve } = await import('./commands/serve.ts');
+      await serve(effectiveConfig(command, output()), output(), options.localRouter);
+    });
+
+  addSettings(program.command('edge').description('run the edge of a router that was enrolled'), [
+    'edgeControl',
+    'dataDirectory',
+    'logLevel',
+    ...edgeSettings,
+  ]).action(async (_options, command: Command) => {
+    const { runEdge } = await import('./commands/edge.ts');
+    await runEdge(effectiveConfig(command, output()), output());
+  });
+
+  const router = program.command('router').description('this machine as a router');
+  addSettings(
+    router.command('enroll').description('trade the one-time token of a router for its key').argument('<token>'),
+    ['edgeControl', 'dataDirectory', 'edgeStateDirectory'],
+  ).action(async (token: string, _options, command: Command) => {
+    const { enrollRouter } = await import('./commands/router-enroll.ts');
+    await enrollRouter(effectiveConfig(command, output()), token, output());
+  });
+
+  addSettings(program.command('migrate').description('bring the database to the schema of this version'), [
+    'dataDirectory',
+  ]).action(async (_options, command: Command) => {
+    const { migrateDatabase } = await import('./commands/migrate.ts');
+    await migrateDatabase(effectiveConfig(command, output()), output());
+  });
+
+  const config = program.command('config').description('the configuration');
+  addSettings(
+    config.command('check').description('say what is in effect and where it comes from; fail when something is wrong'),
+    ['listen', 'dataDirectory', 'logLevel', 'edgeNetns', 'edgeControl', ...edgeSettings],
+  ).action(async (_options, command: Command) => {
+    const { checkConfig } = await import('./commands/config-check.ts');
+    checkConfig(effectiveConfig(command, output()), output());
+  });
+
+  program
+    .command('lab')
+    .description('attacker, router and customer on this machine: a real flood, and a rule that stops it (needs root)')
+    .action(async () => {
+      const { lab } = await import('./commands/lab.ts');
+      await lab(output());
+    });
+  return program;
+}
