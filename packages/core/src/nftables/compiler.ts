@@ -1,0 +1,127 @@
+/**
+ * Owns the compiler of firewall rules: rules in, one nft transaction out, and the memory of what the last accepted
+ * transaction made. Pure: the caller runs the text, and says by `commit` that the kernel took it.
+ * Must never remember what was not committed.
+ */
+import type { Rule } from '../firewall/rule.ts';
+import { applyDelta, type Delta, variableChains } from './change.ts';
+import { Journal } from './journal.ts';
+import { countedRules, planeLetters } from './layout.ts';
+import { portTransportsSet, sharedChain } from './names.ts';
+import type { Plane } from './rule-text.ts';
+import { fixedChains, fixedSets, markCommands, portTransportElements } from './skeleton.ts';
+import { emptyState, holdersOf, isShared, type State } from './state.ts';
+import { Transaction } from './transaction.ts';
+
+export { markSetName, tableName } from './names.ts';
+
+export interface CompilerOptions {
+  /**
+   * Where packets enter the router. Rules for packet types other than `host` are enforced there; without any device
+   * they match nothing. Up to kernel 6.15 each must exist when the table is loaded.
+   */
+  readonly ingressDevices?: readonly string[];
+}
+
+export interface Plan {
+  /** One nft transaction; '' when nothing changes in the kernel (the mark then stays as it is, too). */
+  readonly text: string;
+  /** Their counters are zeroed: read them before. */
+  readonly flushedChains: readonly string[];
+  /** The kernel took it; without commit the compiler stays as it was. */
+  commit(): void;
+}
+
+export interface Compiler {
+  /** Of the committed state, disabled rules included. */
+  readonly ruleCount: number;
+  /** The whole table in one transaction, whatever is loaded under its name. `mark`: 16 lower-case hex digits. */
+  replace(rules: Iterable<Rule>, mark: string): Plan;
+  /** Removals come first. Before the first committed `replace` there is no table to change: then the table anew. */
+  change(delta: { upsert: readonly Rule[]; remove: readonly string[] }, mark: string): Plan;
+  /**
+   * For each counted rule of a chain of the committed state, in order: the uuids whose packets it counts, several
+   * when destinations share the chain. Empty for chains that count nothing.
+   */
+  counterOwners(chain: string): readonly (readonly string[])[];
+}
+
+export function createCompiler(options: CompilerOptions = {}): Compiler {
+  const ingressDevices = options.ingressDevices ?? [];
+  const planes: readonly Plane[] = ingressDevices.length > 0 ? ['forward', 'ingress'] : ['forward'];
+  let state = emptyState(planes);
+  let loaded = false;
+  /** Plans made before the last commit no longer fit. */
+  let commits = 0;
+
+  function planOf(text: string, flushedChains: readonly string[], adopt: () => void): Plan {
+    const madeAt = commits;
+    return {
+      text,
+      flushedChains,
+      commit() {
+        if (commits !== madeAt) throw new Error('another plan was committed since this one was made');
+        commits += 1;
+        adopt();
+      },
+    };
+  }
+
+  function replace(rules: Iterable<Rule>, mark: string): Plan {
+    const fresh = emptyState(planes);
+    const transaction = new Transaction();
+    for (const set of fixedSets()) transaction.addSet(set);
+    for (const element of portTransportElements()) transaction.addElement(portTransportsSet, element);
+    const fixed = fixedChains(ingressDevices);
+    applyDelta(fresh, { upsert: rules, remove: [] }, new Journal({ keep: false }), transaction);
+    const text = transaction.replaceText(markCommands(mark), new Map([...fixed, ...variableChains(fresh)]));
+    return planOf(text, countedChains(state), () => {
+      state = fresh;
+      loaded = true;
+    });
+  }
+
+  function change(delta: Delta, mark: string): Plan {
+    const journal = new Journal({ keep: true });
+    const transaction = new Transaction();
+    applyDelta(state, delta, journal, transaction);
+    journal.rollback();
+    const text = transaction.empty ? '' : transaction.changeText(markCommands(mark));
+    return planOf(text, transaction.flushedChains, () => journal.replay());
+  }
+
+  return {
+    get ruleCount() {
+      return state.rules.size;
+    },
+    replace,
+    change(delta, mark) {
+      if (loaded) return change(delta, mark);
+      const gone = new Set(delta.remove);
+      return replace([...[...state.rules.values()].filter((rule) => !gone.has(rule.uuid)), ...delta.upsert], mark);
+    },
+    counterOwners: (chain) => ownersOf(state, chain),
+  };
+}
+
+function ownersOf(state: State, chain: string): readonly (readonly string[])[] {
+  const verdictOwner = state.verdictOwners.get(chain);
+  if (verdictOwner !== undefined) return [[verdictOwner]];
+  for (const plane of state.planes) {
+    const holders = holdersOf(plane, chain).map(countedRules);
+    const [first] = holders;
+    if (first) return first.map((_, index) => holders.flatMap((rules) => rules[index]?.uuid ?? []));
+  }
+  return [];
+}
+
+function countedChains(state: State): string[] {
+  const names = [...state.verdictOwners.keys()];
+  for (const plane of state.planes) {
+    names.push(...plane.chains.keys());
+    for (const digest of plane.twins.keys()) {
+      if (isShared(plane, digest)) names.push(sharedChain(planeLetters[plane.plane], digest));
+    }
+  }
+  return names;
+}

@@ -1,0 +1,80 @@
+/**
+ * Owns what one prefix needs at one hook: its chain's items, the runs it hands down, whether packets to it are sent
+ * to a chain of its own at all. Never knows how many others have the same body, nor what the kernel holds.
+ */
+import { hash } from 'node:crypto';
+import type { Rule } from '../firewall/rule.ts';
+import type { Prefix } from '../net/prefix.ts';
+import { type PlaneLetter, prefixChain, runChain } from './names.ts';
+import { type Item, isRun, type Outline, outlineOf, weave } from './outline.ts';
+import { canMatch, lineCounts, type Plane, ruleLine } from './rule-text.ts';
+
+/** A prefix that has rules: those of its own that are not disabled, in evaluation order. */
+export interface Site {
+  readonly key: string;
+  readonly prefix: Prefix;
+  readonly rules: readonly Rule[];
+}
+
+export interface Chain {
+  readonly name: string;
+  readonly items: readonly Item[];
+  /** Of the text: equal digests, equal chains. */
+  readonly digest: string;
+}
+
+export interface Layout {
+  readonly site: Site;
+  /** What narrower prefixes inherit; the wider one's where this prefix adds nothing at the hook. */
+  readonly outline: Outline | undefined;
+  /** Chains that exist for this prefix alone. Runs that it shares with a wider one are the wider one's. */
+  readonly chains: readonly Chain[];
+  /** Where packets to the prefix go; undefined: they go where the wider prefix's go. */
+  readonly target: Chain | undefined;
+  /** No narrower prefix jumps into the target: another prefix's equal chain does as well. */
+  readonly shareable: boolean;
+  /** Ingress: some rule in force here is about packets of another type than `host`. */
+  readonly asks: boolean;
+}
+
+export const planeLetters: Record<Plane, PlaneLetter> = { forward: 'c', ingress: 'i' };
+
+/** `inherited`: the layout of the nearest wider prefix; `inner`: there are narrower ones. */
+export function layoutOf(plane: Plane, site: Site, inherited: Layout | undefined, inner: boolean): Layout {
+  const own = site.rules.filter((rule) => canMatch(rule, plane));
+  const outline = inherited?.outline;
+  const asks = plane === 'forward' || inherited?.asks === true || own.some((rule) => rule.packetType !== undefined);
+  if (own.length === 0) return { site, outline, chains: [], target: undefined, shareable: false, asks };
+  const items = weave(own, outline);
+  const letter = planeLetters[plane];
+  const name = prefixChain(letter, site.key);
+  if (!inner) {
+    const target = asks ? chainOf(plane, name, items) : undefined;
+    return { site, outline: undefined, chains: [], target, shareable: true, asks };
+  }
+  const mine = outlineOf(items, outline, name, (run) => runChain(letter, site.key, run));
+  const root = chainOf(plane, name, mine.root.items);
+  const inheritedRuns = new Set(outline?.runs.values());
+  const runs = [...mine.runs.values()].filter((run) => !inheritedRuns.has(run));
+  return {
+    site,
+    outline: mine,
+    chains: [root, ...runs.map((run) => chainOf(plane, run.chain, run.items))],
+    target: asks ? root : undefined,
+    shareable: false,
+    asks,
+  };
+}
+
+export function chainLines(plane: Plane, items: readonly Item[]): string[] {
+  return items.map((item) => (isRun(item) ? `jump ${item.chain}` : ruleLine(item, plane)));
+}
+
+/** The rules that count in a chain, in order. */
+export function countedRules(items: readonly Item[]): Rule[] {
+  return items.filter((item): item is Rule => !isRun(item) && lineCounts(item));
+}
+
+function chainOf(plane: Plane, name: string, items: readonly Item[]): Chain {
+  return { name, items, digest: hash('sha256', chainLines(plane, items).join('\n'), 'hex').slice(0, 32) };
+}

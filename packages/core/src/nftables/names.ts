@@ -1,0 +1,78 @@
+/**
+ * Owns every name that the table uses, and how a typed value becomes part of one: hexadecimal and decimal digits behind
+ * a letter, so that no name can be one of nft's words and no text of a user can enter.
+ * Never decides which of them exist.
+ */
+import type { Family, Prefix } from '../net/prefix.ts';
+
+export const tableName = 'levee';
+
+/**
+ * The set whose only element is the generation's mark. The number rises when the layout of the table changes in a way
+ * that an older table must not be adopted: a program that looks for its own set finds none, and replaces the table.
+ */
+export const markSetName = 'mark_1';
+
+export const forwardHookChain = 'hook_forward';
+export const preroutingHookChain = 'hook_prerouting';
+export const ingressHookChain = 'hook_ingress';
+/** What conntrack sees, and what not. */
+export const trackingChain = 'tracking';
+/** Where tracked packets leave the prerouting hook. */
+export const trackChain = 'track';
+/** Answers and discards: a TCP reset, or ICMP port-unreachable. */
+export const refuseChain = 'refuse';
+/** The transports with ports, as one set: an anonymous set a rule would be listed by nft at every change. */
+export const portTransportsSet = 'with_ports';
+
+/** Which hook a chain belongs to: `c` forward, `i` ingress. First letter of the names of its chains. */
+export type PlaneLetter = 'c' | 'i';
+
+/** `4_cb007107_32`: one text a prefix, usable in names and as a key. */
+export function prefixKey(prefix: Prefix): string {
+  const digits = prefix.family === 4 ? 8 : 32;
+  return `${prefix.family}_${prefix.value.toString(16).padStart(digits, '0')}_${prefix.length}`;
+}
+
+/** The chain of one prefix. */
+export function prefixChain(letter: PlaneLetter, key: string): string {
+  return `${letter}${key}`;
+}
+
+/** The chain that prefixes with the same body share. */
+export function sharedChain(letter: PlaneLetter, digest: string): string {
+  return `${letter}s_${digest}`;
+}
+
+/** A run of a prefix's rules, reached by jump. */
+export function runChain(letter: PlaneLetter, key: string, run: string): string {
+  return `${letter}r${key}_${run}`;
+}
+
+/** The chain that picks by destination. */
+export function destinationChain(letter: PlaneLetter, family: Family): string {
+  return `${letter}d${family}`;
+}
+
+/** Verdict map of one prefix length. */
+export function destinationMap(letter: PlaneLetter, family: Family, length: number): string {
+  return `${letter}m${family}_${length}`;
+}
+
+/** Prefixes of one length whose traffic conntrack must see. */
+export function trackedSet(family: Family, length: number): string {
+  return `t${family}_${length}`;
+}
+
+/**
+ * A rule's own chains: `limit` holds its bucket, `either` the alternatives of which one must match, `verdict` what
+ * follows. A UUID gives its 32 digits; any other text (tests) its bytes, behind an x, so that no two share a name.
+ */
+export function ruleChain(part: 'limit' | 'either' | 'verdict', uuid: string): string {
+  return `${part}_${ruleDigits(uuid)}`;
+}
+
+export function ruleDigits(uuid: string): string {
+  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(uuid)) return uuid.replaceAll('-', '');
+  return `x${Buffer.from(uuid).toString('hex')}`;
+}

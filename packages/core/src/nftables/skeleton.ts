@@ -1,0 +1,146 @@
+/**
+ * Owns the table's fixed parts: the hooks, the choice by destination, what conntrack sees, the mark.
+ * Never looks at rules: it is told which prefix lengths are in use.
+ */
+import { portTransportNumbers } from '../firewall/protocol-traits.ts';
+import { formatAddress } from '../net/address.ts';
+import { type Family, familyBits, hostMask } from '../net/prefix.ts';
+import { planeLetters } from './layout.ts';
+import {
+  destinationChain,
+  destinationMap,
+  forwardHookChain,
+  ingressHookChain,
+  markSetName,
+  type PlaneLetter,
+  portTransportsSet,
+  preroutingHookChain,
+  refuseChain,
+  tableName,
+  trackChain,
+  trackedSet,
+  trackingChain,
+} from './names.ts';
+import { fragmentMark } from './rule-text.ts';
+import type { SetDefinition } from './transaction.ts';
+
+/** nfnetlink's numbers of the families. */
+const families: readonly { readonly family: Family; readonly number: number }[] = [
+  { family: 4, number: 2 },
+  { family: 6, number: 10 },
+];
+
+/**
+ * Before the kernel puts fragments together (-400) and before conntrack (-200): what is not tracked stays as it
+ * arrived. NF_IP_PRI_RAW_BEFORE_DEFRAG of linux/netfilter_ipv4.h.
+ */
+const beforeDefragmentation = -450;
+
+/** `{family, length}` of prefixes in use, as `4_24`. */
+export function lengthKey(family: Family, length: number): string {
+  return `${family}_${length}`;
+}
+
+export function destinationMapDefinition(letter: PlaneLetter, family: Family, length: number): SetDefinition {
+  const name = destinationMap(letter, family, length);
+  return { name, kind: 'map', type: `ipv${family}_addr : verdict` };
+}
+
+export function trackedSetDefinition(family: Family, length: number): SetDefinition {
+  return { name: trackedSet(family, length), kind: 'set', type: `ipv${family}_addr` };
+}
+
+/** One probe a length, longest first. `lengths` in any order. */
+export function destinationLines(letter: PlaneLetter, family: Family, lengths: readonly number[]): string[] {
+  return longestFirst(lengths).map(
+    (length) => `${masked(family, 'daddr', length)} vmap @${destinationMap(letter, family, length)}`,
+  );
+}
+
+/**
+ * A destination's traffic is tracked both ways, or no reply would ever be seen and nothing would be established. So is
+ * what the router itself receives: its own firewall may rely on it. Everything else stays out of conntrack, where a
+ * flood of random sources would fill the table for all.
+ */
+export function trackingLines(tracked: ReadonlyMap<Family, readonly number[]>): string[] {
+  const lines: string[] = [];
+  for (const [family, lengths] of tracked) {
+    for (const length of longestFirst(lengths)) {
+      for (const side of ['daddr', 'saddr'] as const) {
+        lines.push(`${masked(family, side, length)} @${trackedSet(family, length)} goto ${trackChain}`);
+      }
+    }
+  }
+  return [...lines, 'fib daddr type local accept', 'notrack'];
+}
+
+/** `marksFragments`: some rule asks for IPv6 fragments, which conntrack is about to put together. */
+export function trackLines(marksFragments: boolean): string[] {
+  const marking = `exthdr frag exists meta mark set meta mark | ${fragmentMark}`;
+  return marksFragments ? [marking, 'accept'] : ['accept'];
+}
+
+export function fixedSets(): SetDefinition[] {
+  return [
+    // Two words of 32 bits in network order: the key's bytes are the mark's digits.
+    { name: markSetName, kind: 'set', type: 'ipv4_addr . ipv4_addr' },
+    { name: portTransportsSet, kind: 'set', type: 'inet_proto' },
+  ];
+}
+
+export function portTransportElements(): string[] {
+  return portTransportNumbers.map(String);
+}
+
+/** Chains that never change. `ingressDevices`: without any there is no ingress hook. */
+export function fixedChains(ingressDevices: readonly string[]): Map<string, readonly string[]> {
+  const chains = new Map<string, readonly string[]>();
+  chains.set(forwardHookChain, ['type filter hook forward priority 0; policy accept;', ...familyLines('c')]);
+  if (ingressDevices.length > 0) {
+    const devices = ingressDevices.map(deviceText).join(', ');
+    chains.set(ingressHookChain, [
+      `type filter hook ingress devices = { ${devices} } priority 0; policy accept;`,
+      // What is addressed to this host's hardware is the forward hook's.
+      ...familyLines(planeLetters.ingress).map((line) => `meta pkttype != 0 ${line}`),
+    ]);
+  }
+  chains.set(preroutingHookChain, [
+    `type filter hook prerouting priority ${beforeDefragmentation}; policy accept;`,
+    `goto ${trackingChain}`,
+  ]);
+  chains.set(refuseChain, ['meta l4proto 6 reject with tcp reset', 'reject with icmpx port-unreachable']);
+  return chains;
+}
+
+/** Replaces the mark of a loaded table, or gives a new one its first. `mark`: 16 lower-case hexadecimal digits. */
+export function markCommands(mark: string): string[] {
+  if (!/^[0-9a-f]{16}$/.test(mark)) throw new Error('a mark has 16 lower-case hexadecimal digits');
+  const word = (from: number) => formatAddress({ family: 4, value: BigInt(`0x${mark.slice(from, from + 8)}`) });
+  return [
+    `flush set inet ${tableName} ${markSetName}`,
+    `add element inet ${tableName} ${markSetName} { ${word(0)} . ${word(8)} }`,
+  ];
+}
+
+function familyLines(letter: PlaneLetter): string[] {
+  return families.map(({ family, number }) => `meta nfproto ${number} goto ${destinationChain(letter, family)}`);
+}
+
+function masked(family: Family, side: 'daddr' | 'saddr', length: number): string {
+  const field = `${family === 4 ? 'ip' : 'ip6'} ${side}`;
+  const bits = familyBits(family);
+  if (length === bits) return field;
+  return `${field} & ${formatAddress({ family, value: hostMask(family, 0) ^ hostMask(family, length) })}`;
+}
+
+function longestFirst(lengths: readonly number[]): number[] {
+  return lengths.toSorted((a, b) => b - a);
+}
+
+/** Linux's own limits (dev_valid_name), less what nft's quotes cannot hold. */
+function deviceText(device: string): string {
+  if (!/^[A-Za-z0-9][A-Za-z0-9_.@:-]{0,14}$/.test(device) || device.includes(':')) {
+    throw new Error('an ingress device needs a plain name of at most 15 characters');
+  }
+  return `"${device}"`;
+}

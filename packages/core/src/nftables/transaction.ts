@@ -1,0 +1,123 @@
+/**
+ * Owns the order and the text of one nft transaction: what is added before it is named, what is emptied before it
+ * goes. No handles and no listing: everything is addressed by names of names.ts.
+ * Never decides what changes.
+ */
+import { tableName } from './names.ts';
+
+export interface SetDefinition {
+  readonly name: string;
+  readonly kind: 'set' | 'map';
+  readonly type: string;
+}
+
+interface ElementChange {
+  readonly add: Set<string>;
+  readonly remove: Set<string>;
+}
+
+const table = `inet ${tableName}`;
+/** One command stays far below nft's line buffers, and an error message stays readable. */
+const elementsPerCommand = 500;
+
+export class Transaction {
+  readonly #newSets = new Map<string, SetDefinition>();
+  readonly #oldSets = new Map<string, SetDefinition>();
+  readonly #newChains = new Map<string, readonly string[]>();
+  readonly #changedChains = new Map<string, readonly string[]>();
+  readonly #oldChains: string[] = [];
+  readonly #elements = new Map<string, ElementChange>();
+
+  get empty(): boolean {
+    return (
+      this.#newSets.size + this.#oldSets.size + this.#oldChains.length === 0 &&
+      this.#newChains.size + this.#changedChains.size === 0 &&
+      [...this.#elements.values()].every(({ add, remove }) => add.size + remove.size === 0)
+    );
+  }
+
+  /** Chains whose counters go back to zero, or away. */
+  get flushedChains(): string[] {
+    return [...this.#changedChains.keys(), ...this.#oldChains];
+  }
+
+  /** A set that the same transaction was about to remove stays. */
+  addSet(definition: SetDefinition): void {
+    if (!this.#oldSets.delete(definition.name)) this.#newSets.set(definition.name, definition);
+  }
+
+  /** A set that the same transaction was about to add is never made. */
+  removeSet(definition: SetDefinition): void {
+    if (!this.#newSets.delete(definition.name)) this.#oldSets.set(definition.name, definition);
+  }
+
+  addChain(name: string, lines: readonly string[]): void {
+    this.#newChains.set(name, lines);
+  }
+
+  changeChain(name: string, lines: readonly string[]): void {
+    this.#changedChains.set(name, lines);
+  }
+
+  removeChain(name: string): void {
+    this.#oldChains.push(name);
+  }
+
+  addElement(set: string, element: string): void {
+    const { add, remove } = this.#elementsOf(set);
+    if (!remove.delete(element)) add.add(element);
+  }
+
+  /** An element by its key alone. */
+  removeElement(set: string, key: string): void {
+    const { add, remove } = this.#elementsOf(set);
+    if (!add.delete(key)) remove.add(key);
+  }
+
+  /** The change of a table that is loaded. */
+  changeText(mark: readonly string[]): string {
+    const lines: string[] = [];
+    for (const set of this.#newSets.values()) lines.push(`add ${set.kind} ${table} ${set.name} { type ${set.type}; }`);
+    for (const name of this.#newChains.keys()) lines.push(`add chain ${table} ${name}`);
+    for (const name of this.flushedChains) lines.push(`flush chain ${table} ${name}`);
+    for (const [name, rules] of [...this.#newChains, ...this.#changedChains]) {
+      for (const rule of rules) lines.push(`add rule ${table} ${name} ${rule}`);
+    }
+    // A verdict is replaced by taking the element out and putting it back: within one transaction no packet sees it.
+    for (const [set, { remove }] of this.#elements) lines.push(...elementCommands('delete', set, [...remove]));
+    for (const [set, { add }] of this.#elements) lines.push(...elementCommands('add', set, [...add]));
+    for (const set of this.#oldSets.values()) lines.push(`delete ${set.kind} ${table} ${set.name}`);
+    for (const name of this.#oldChains) lines.push(`delete chain ${table} ${name}`);
+    return [...lines, ...mark, ''].join('\n');
+  }
+
+  /** The table anew, in place of whatever bears its name; `frame`: chains beside those that were added. */
+  replaceText(mark: readonly string[], frame: ReadonlyMap<string, readonly string[]>): string {
+    // The first line is for a kernel without the table, where deleting it would fail.
+    const lines = [`add table ${table}`, `delete table ${table}`, `table ${table} {`];
+    for (const set of this.#newSets.values()) {
+      const elements = [...(this.#elements.get(set.name)?.add ?? [])];
+      lines.push(`${set.kind} ${set.name} {`, `type ${set.type}`);
+      if (elements.length > 0) lines.push(`elements = { ${elements.join(',\n')} }`);
+      lines.push('}');
+    }
+    for (const [name, rules] of [...frame, ...this.#newChains]) lines.push(`chain ${name} {`, ...rules, '}');
+    return [...lines, '}', ...mark, ''].join('\n');
+  }
+
+  #elementsOf(set: string): ElementChange {
+    const known = this.#elements.get(set);
+    if (known) return known;
+    const created = { add: new Set<string>(), remove: new Set<string>() };
+    this.#elements.set(set, created);
+    return created;
+  }
+}
+
+function elementCommands(verb: 'add' | 'delete', set: string, elements: readonly string[]): string[] {
+  const lines: string[] = [];
+  for (let index = 0; index < elements.length; index += elementsPerCommand) {
+    lines.push(`${verb} element ${table} ${set} { ${elements.slice(index, index + elementsPerCommand).join(', ')} }`);
+  }
+  return lines;
+}
