@@ -1,0 +1,31 @@
+/**
+ * Which error a violated constraint stands for. Every constraint that a caller's input can violate is here; one that
+ * is not is a bug of ours. Names are those of migrations/*.sql (violations.test.ts compares them with the catalogue).
+ */
+
+/** Codes of contract's error table. */
+export type ViolationCode = 'already_exists' | 'ip_in_use' | 'ip_not_allowed' | 'conflict' | 'not_found';
+
+export interface Violation {
+  readonly code: ViolationCode;
+  /** JSON pointer to the field of the request, where there is one. */
+  readonly field?: string;
+}
+
+export const violations: Readonly<Record<string, Violation>> = {
+  account_username: { code: 'already_exists', field: '/username' },
+  account_email: { code: 'already_exists', field: '/email' },
+  account_provider_name: { code: 'already_exists', field: '/name' },
+  subnet_pkey: { code: 'already_exists', field: '/ips' },
+  subnet_provider_overlap: { code: 'ip_in_use', field: '/prefixes' },
+  subnet_user_overlap: { code: 'ip_in_use', field: '/ips' },
+  // The provider lost the prefix, or the user the subnet, after the command looked it up.
+  subnet_provider_holds: { code: 'ip_not_allowed', field: '/ips' },
+  subnet_inside_provider: { code: 'ip_not_allowed', field: '/ips' },
+  firewall_rule_subnet: { code: 'ip_not_allowed', field: '/dst' },
+  firewall_rule_inside_subnet: { code: 'ip_not_allowed', field: '/dst' },
+  location_name: { code: 'already_exists', field: '/name' },
+  router_name: { code: 'already_exists', field: '/name' },
+  router_location: { code: 'not_found', field: '/location' },
+  idempotency_pkey: { code: 'conflict' },
+};
