@@ -24,6 +24,7 @@ const socketRawCloseOnExec = 3 | 0x80000;
 const protocolNetfilter = 12;
 const levelNetlink = 270;
 const addMembership = 1;
+const dropMembership = 2;
 const levelSocket = 1;
 const receiveBufferForce = 33; // SO_RCVBUFFORCE
 const groupNftables = 7; // NFNLGRP_NFTABLES
@@ -154,6 +155,7 @@ export function openNetlink(table: string): NftKernel {
   const pending: { generation: number; touched: boolean }[] = [];
   let touched = false;
   let lost = false;
+  let deaf = false;
 
   const drain = (): void => {
     for (;;) {
@@ -252,13 +254,18 @@ export function openNetlink(table: string): NftKernel {
       );
       return ended === errno.noEntry ? undefined : found;
     },
-    beginOwn() {
+    beginOwn(whole) {
       drain();
+      deaf = whole && setOption(levelNetlink, dropMembership, groupNftables) === 0;
       ownFrom = generation();
     },
     endOwn() {
       if (ownFrom === undefined) return;
+      if (deaf) setOption(levelNetlink, addMembership, groupNftables);
       const upTo = generation();
+      // More than our one transaction while nobody listened: whose table it was about is not known.
+      if (deaf && (upTo - ownFrom) >>> 0 > 1) lost = true;
+      deaf = false;
       if (upTo !== ownFrom) ownGenerations.push({ after: ownFrom, upTo });
       ownFrom = undefined;
       drain();

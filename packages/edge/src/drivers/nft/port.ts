@@ -44,8 +44,11 @@ export interface NftKernel {
   allChainCounters(): Promise<ReadonlyMap<string, readonly ChainCounter[]>>;
   /** Elements of a set or map; undefined when there is no such set. */
   elements(set: string): Promise<readonly ElementCounter[] | undefined>;
-  /** Brackets a transaction of our own, so that its notices are known as ours. */
-  beginOwn(): void;
+  /**
+   * Brackets a transaction of our own, so that its notices are known as ours. `whole`: it is a full load, whose notices
+   * would be many times what can be kept.
+   */
+  beginOwn(whole: boolean): void;
   endOwn(): void;
   /**
    * Whether somebody else's transaction touched a table of our name since the last look; `lost`: the kernel dropped

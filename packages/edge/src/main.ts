@@ -1,0 +1,218 @@
+/**
+ * The router agent, wired: control plane → desired state → kernel → reports. Owns start and stop; stopping, by whatever
+ * means, leaves the rules in the kernel as they are.
+ */
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { AgentEnforcement } from '@levee/contract/agent.ts';
+import { createCompiler } from '@levee/core/nftables/compiler.ts';
+import { tableName } from '@levee/core/nftables/names.ts';
+import { defaultIntervals, type EdgeConfig, type EdgeIntervals } from './config.ts';
+import { chooseKernel, type KernelAccess } from './drivers/nft/choose.ts';
+import { type Counters, createCounters } from './plan/counters.ts';
+import { watchDrift } from './plan/drift.ts';
+import { createEnforcer, type Enforcement, type EnforcerStatistics } from './plan/enforcer.ts';
+import { createInstaller } from './plan/installer.ts';
+import { createMarks, readMark } from './plan/mark.ts';
+import { lockDirectory } from './state/lock.ts';
+import { openStateStore } from './state/store.ts';
+import { describeEnforcement, describeStatus } from './status/status.ts';
+import { parseEndpoints } from './sync/endpoint.ts';
+import { keyFileName } from './sync/enroll.ts';
+import { createReporter } from './sync/reporter.ts';
+import { followStream } from './sync/stream.ts';
+
+export type { EdgeConfig, EdgeIntervals } from './config.ts';
+export { commandInNamespace } from './netns.ts';
+export { type Enrolled, enroll } from './sync/enroll.ts';
+
+export interface EdgeHandle {
+  readonly enforcement: AgentEnforcement;
+  readonly connected: boolean;
+  /** Everything up to this cursor is in force (kernel), or was taken note of (dry). */
+  readonly applied: string | undefined;
+  readonly statistics: EnforcerStatistics;
+  /** Leaves the kernel as it is. */
+  stop(): Promise<void>;
+}
+
+/** A last report may take this long when the edge is stopped. */
+const stopGraceMilliseconds = 1_000;
+const reportAnswerMilliseconds = 10_000;
+
+/**
+ * Resolves once what the last run left is in force again; the control plane need not be there. Throws an Error with a
+ * sentence for the operator when the settings are wrong, the state directory is in use, or `driver: 'kernel'` cannot be.
+ */
+export async function startEdge(config: EdgeConfig): Promise<EdgeHandle> {
+  const { logger } = config;
+  const intervals: EdgeIntervals = { ...defaultIntervals, ...config.intervals };
+  const endpoints = parseEndpoints(config.controlPlanes);
+  const key = config.key ?? readKey(config.keyFile ?? join(config.stateDirectory, keyFileName));
+  const access = await openAccess(config);
+  const lock = lockDirectory(config.stateDirectory);
+  if (!lock.ok) {
+    await closeAccess(access.kernel);
+    throw new Error(`${config.stateDirectory} is in use by another edge (process ${lock.holder || 'unknown'})`);
+  }
+
+  const counters = access.kernel?.kernel && createCounters(access.kernel.kernel);
+  const enforcement = access.kernel && enforcementOf(access.kernel, counters, config.ingressDevices ?? []);
+  const enforcer = createEnforcer({
+    store: openStateStore(config.stateDirectory),
+    enforcement,
+    batchMilliseconds: intervals.batchMilliseconds,
+    retryMilliseconds: intervals.retryMilliseconds,
+    logger,
+    settled: () => reporter.acknowledge(),
+  });
+  const reporter = createReporter({
+    endpoints,
+    key,
+    run: randomUUID(),
+    reconnectMilliseconds: intervals.reconnectMilliseconds,
+    answerMilliseconds: reportAnswerMilliseconds,
+    logger,
+    applied: () => enforcer.applied,
+    enforcement: () => describeEnforcement(access.dryReason, enforcer.trouble),
+    failures: () => enforcer.failures(),
+  });
+  await enforcer.start();
+
+  const drift =
+    access.kernel?.kernel &&
+    watchDrift(access.kernel.kernel, intervals.driftMilliseconds, (reason) => {
+      logger.warn({ reason }, 'the table in the kernel is put up anew');
+      enforcer.reload();
+    });
+  const stream = followStream({
+    endpoints,
+    key,
+    silenceMilliseconds: intervals.silenceMilliseconds,
+    reconnectMilliseconds: intervals.reconnectMilliseconds,
+    logger,
+    cursor: () => enforcer.cursor,
+    hello(hello, endpoint) {
+      logger.info({ router: hello.router.name, location: hello.router.location, endpoint: endpoint.text }, 'connected');
+      reporter.prefer(endpoint);
+      reporter.acknowledge();
+    },
+    snapshot: (cursor, rules) => enforcer.snapshot(cursor, rules),
+    changes: (cursor, upsert, remove) => enforcer.changes(cursor, upsert, remove),
+  });
+
+  let reporting: Promise<void> = Promise.resolve();
+  const account = async (): Promise<void> => {
+    try {
+      if (counters && enforcement) await counters.read(() => enforcement.installer.compiler);
+      const status = await describeStatus({
+        nft: access.kernel && { version: access.kernel.driver.version, driver: access.kernel.driver.name },
+        counted: counters !== undefined,
+        statistics: enforcer.statistics,
+        drift: () => drift?.count ?? 0,
+      });
+      reporter.account(counters?.take() ?? [], { ...status });
+    } catch (error) {
+      logger.error({ err: error }, 'the counters could not be read');
+    }
+  };
+  const schedule = (): NodeJS.Timeout =>
+    setTimeout(() => {
+      reporting = account().then(() => {
+        if (!stopping) timer = schedule();
+      });
+    }, intervals.reportMilliseconds);
+  let stopping = false;
+  let timer = schedule();
+  logger.info(
+    { enforcement: describeEnforcement(access.dryReason, undefined), rules: enforcer.statistics.rules },
+    access.dryReason === undefined ? 'the edge enforces rules in the kernel' : 'the edge enforces nothing',
+  );
+
+  return {
+    get enforcement() {
+      return describeEnforcement(access.dryReason, enforcer.trouble);
+    },
+    get connected() {
+      return stream.connected;
+    },
+    get applied() {
+      return enforcer.applied;
+    },
+    statistics: enforcer.statistics,
+    async stop() {
+      if (stopping) return;
+      stopping = true;
+      clearTimeout(timer);
+      drift?.stop();
+      const connected = stream.connected;
+      await stream.stop();
+      await reporting;
+      await enforcer.stop();
+      await reporter.stop(connected ? stopGraceMilliseconds : 0);
+      await closeAccess(access.kernel);
+      lock.release();
+    },
+  };
+}
+
+interface Access {
+  readonly kernel: KernelAccess | undefined;
+  /** Why there is none, where there is none. */
+  readonly dryReason: string | undefined;
+}
+
+async function openAccess(config: EdgeConfig): Promise<Access> {
+  if (config.driver === 'dry') return { kernel: undefined, dryReason: 'dry by configuration' };
+  const choice = await chooseKernel(tableName);
+  if (choice.ok) return { kernel: choice.access, dryReason: undefined };
+  if (config.driver === 'kernel') throw new Error(choice.reason);
+  return { kernel: undefined, dryReason: choice.reason };
+}
+
+async function closeAccess(access: KernelAccess | undefined): Promise<void> {
+  await access?.driver.close();
+  access?.kernel?.close();
+}
+
+function enforcementOf(
+  { driver, kernel }: KernelAccess,
+  counters: Counters | undefined,
+  ingressDevices: readonly string[],
+): Enforcement {
+  const marks = createMarks({ ingressDevices });
+  const installer = createInstaller({
+    driver,
+    createCompiler: () => createCompiler({ ingressDevices }),
+    newMark: marks.next,
+    readMark: () => readMark(driver, kernel),
+    beforeFlush: (chains, compiler) => counters?.beforeFlush(chains, compiler),
+    afterFlush: (chains) => counters?.afterFlush(chains),
+    async own(work, whole) {
+      kernel?.beginOwn(whole);
+      try {
+        return await work();
+      } finally {
+        kernel?.endOwn();
+      }
+    },
+  });
+  return {
+    installer,
+    marks,
+    readMark: () => readMark(driver, kernel),
+    adopted: async () => counters?.rebase(),
+  };
+}
+
+function readKey(path: string): string {
+  try {
+    const key = readFileSync(path, 'utf8').trim();
+    if (key !== '') return key;
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    throw new Error(`the router's key cannot be read from ${path} (${code}); enrol the router first`);
+  }
+  throw new Error(`${path} holds no router key; enrol the router first`);
+}

@@ -1,0 +1,208 @@
+/**
+ * Brings the kernel's table to a set of rules, and the compiler with it: one transaction where the kernel agrees, a
+ * search for the rules that it refuses where it does not. Owns the agreement of compiler and kernel: `commit` follows
+ * the kernel's yes and nothing else. Knows no control plane, no files, no wire fields.
+ *
+ * In force afterwards are exactly the wanted rules without the refused ones; a rule whose new form is refused does not
+ * stay in its former one, because a restart could not tell.
+ */
+import type { Rule } from '@levee/core/firewall/rule.ts';
+import type { Compiler, Plan } from '@levee/core/nftables/compiler.ts';
+import type { NftDriver } from '../drivers/nft/port.ts';
+import type { RuleDelta } from './desired.ts';
+import { isEnvironmental, refusalReason, troubleReason } from './refusal.ts';
+
+export type Installed =
+  | {
+      readonly ok: true;
+      /** What the kernel's table bears now. */
+      readonly mark: string | undefined;
+      /** Rules of this call that the kernel refuses, with the reason. */
+      readonly refused: ReadonlyMap<string, string>;
+      readonly kernelMilliseconds: number;
+    }
+  /** The machine, not a rule: a part may be in force; ask again with at least the same rules. */
+  | {
+      readonly ok: false;
+      readonly reason: string;
+      /** The kernel's table is not what the compiler takes it for: only `replace` helps. */
+      readonly tableInDoubt: boolean;
+    };
+
+export type FlushedChains = readonly string[] | 'all';
+
+export interface InstallerOptions {
+  readonly driver: NftDriver;
+  readonly createCompiler: () => Compiler;
+  /** Sixteen lower-case hexadecimal digits, never the same twice. */
+  readonly newMark: () => string;
+  /** The mark in the kernel's table; undefined when there is no table of ours. */
+  readonly readMark: () => Promise<string | undefined>;
+  /** Right before a transaction, after it was compiled: the counters of these chains are about to be lost. */
+  readonly beforeFlush: (chains: FlushedChains, compiler: Compiler) => Promise<void> | void;
+  /** The kernel took it. */
+  readonly afterFlush: (chains: FlushedChains) => void;
+  /** Brackets whatever may move the kernel's generation. */
+  readonly own: <T>(work: () => Promise<T>, whole: boolean) => Promise<T>;
+}
+
+export interface Installer {
+  readonly compiler: Compiler;
+  /** The mark of the last transaction that the kernel took, or that was adopted. */
+  readonly mark: string | undefined;
+  /** Takes the table as it is for these rules: they were installed under this mark. Sends nothing. */
+  adopt(rules: readonly Rule[], mark: string): void;
+  change(delta: RuleDelta, mark: string): Promise<Installed>;
+  /** The whole table anew, in one transaction. */
+  replace(rules: readonly Rule[], mark: string): Promise<Installed>;
+}
+
+type Attempt = { readonly ok: true } | { readonly ok: false; readonly message: string };
+
+export function createInstaller(options: InstallerOptions): Installer {
+  const { driver, newMark } = options;
+  let compiler = options.createCompiler();
+  let installedMark: string | undefined;
+  let kernelMilliseconds = 0;
+
+  const send = async (plan: Plan, mark: string, flushed: FlushedChains): Promise<Attempt> => {
+    if (plan.text !== '') {
+      await options.beforeFlush(flushed, compiler);
+      const began = performance.now();
+      const result = await options.own(() => driver.apply(plan.text), flushed === 'all');
+      kernelMilliseconds += performance.now() - began;
+      if (!result.ok) return result;
+      options.afterFlush(flushed);
+      installedMark = mark;
+    }
+    plan.commit();
+    return { ok: true };
+  };
+
+  /** A compiler that cannot express a rule counts as a refusal of that rule: one bad rule never stops the others. */
+  const attempt = (compile: () => Plan, mark: string, flushed?: 'all'): Promise<Attempt> => {
+    let plan: Plan;
+    try {
+      plan = compile();
+    } catch (error) {
+      return Promise.resolve({ ok: false, message: `cannot be compiled: ${(error as Error).message}` });
+    }
+    return send(plan, mark, flushed ?? plan.flushedChains);
+  };
+
+  const attemptChange = (delta: RuleDelta, mark: string): Promise<Attempt> =>
+    attempt(() => compiler.change(delta, mark), mark);
+
+  const done = (refused: ReadonlyMap<string, string> = new Map()): Installed => ({
+    ok: true,
+    mark: installedMark,
+    refused,
+    kernelMilliseconds,
+  });
+
+  const failed = (message: string, tableInDoubt = false): Installed => ({
+    ok: false,
+    reason: troubleReason(message),
+    tableInDoubt,
+  });
+
+  /** Halves until single rules are left: about 2·log2(n) transactions a refused rule. Undefined when the machine fails. */
+  const bisectChange = async (rules: readonly Rule[], refused: Map<string, string>): Promise<string | undefined> => {
+    if (rules.length === 0) return undefined;
+    if (rules.length > 1) {
+      const middle = rules.length >> 1;
+      for (const half of [rules.slice(0, middle), rules.slice(middle)]) {
+        const result = await attemptChange({ upsert: half, remove: [] }, newMark());
+        if (result.ok) continue;
+        if (isEnvironmental(result.message)) return result.message;
+        const problem = await bisectChange(half, refused);
+        if (problem !== undefined) return problem;
+      }
+      return undefined;
+    }
+    const [rule] = rules as readonly [Rule];
+    const result = await attemptChange({ upsert: [rule], remove: [] }, newMark());
+    if (result.ok) return undefined;
+    if (isEnvironmental(result.message)) return result.message;
+    refused.set(rule.uuid, refusalReason(result.message));
+    const removal = await attemptChange({ upsert: [], remove: [rule.uuid] }, newMark());
+    return removal.ok ? undefined : removal.message;
+  };
+
+  /** The rules that the kernel would refuse, judged on trial tables that are never kept. */
+  const bisectReplace = async (rules: readonly Rule[], refused: Map<string, string>): Promise<string | undefined> => {
+    const result = await attemptTrial(rules);
+    if (result.ok) return undefined;
+    if (isEnvironmental(result.message)) return result.message;
+    if (rules.length === 0) return result.message;
+    if (rules.length === 1) {
+      refused.set((rules[0] as Rule).uuid, refusalReason(result.message));
+      return undefined;
+    }
+    const middle = rules.length >> 1;
+    return (
+      (await bisectReplace(rules.slice(0, middle), refused)) ?? (await bisectReplace(rules.slice(middle), refused))
+    );
+  };
+
+  const attemptTrial = async (rules: readonly Rule[]): Promise<Attempt> => {
+    try {
+      return await driver.check(options.createCompiler().replace(rules, newMark()).text);
+    } catch (error) {
+      return { ok: false, message: `cannot be compiled: ${(error as Error).message}` };
+    }
+  };
+
+  const attemptReplace = async (rules: readonly Rule[], mark: string): Promise<Attempt> => {
+    // A new compiler: what the former one believed about the kernel no longer counts.
+    const next = options.createCompiler();
+    const result = await attempt(() => next.replace(rules, mark), mark, 'all');
+    if (result.ok) compiler = next;
+    return result;
+  };
+
+  const replace = async (rules: readonly Rule[], mark: string): Promise<Installed> => {
+    const first = await attemptReplace(rules, mark);
+    if (first.ok) return done();
+    if (isEnvironmental(first.message)) return failed(first.message, true);
+    const refused = new Map<string, string>();
+    const problem = await bisectReplace(rules, refused);
+    if (problem !== undefined) return failed(problem, true);
+    const rest = rules.filter((rule) => !refused.has(rule.uuid));
+    const second = await attemptReplace(rest, newMark());
+    return second.ok ? done(refused) : failed(second.message, true);
+  };
+
+  return {
+    get compiler() {
+      return compiler;
+    },
+    get mark() {
+      return installedMark;
+    },
+    adopt(rules, mark) {
+      compiler = options.createCompiler();
+      compiler.replace(rules, mark).commit();
+      installedMark = mark;
+    },
+    async replace(rules, mark) {
+      kernelMilliseconds = 0;
+      return replace(rules, mark);
+    },
+    async change(delta, mark) {
+      kernelMilliseconds = 0;
+      const first = await attemptChange(delta, mark);
+      if (first.ok) return done();
+      if (isEnvironmental(first.message)) return failed(first.message);
+      // Somebody took our table away or put another in its place: no rule of this change is to blame.
+      if ((await options.readMark()) !== installedMark) return failed(first.message, true);
+      if (delta.remove.length > 0) {
+        const removal = await attemptChange({ upsert: [], remove: delta.remove }, newMark());
+        if (!removal.ok) return failed(removal.message, !isEnvironmental(removal.message));
+      }
+      const refused = new Map<string, string>();
+      const problem = await bisectChange(delta.upsert, refused);
+      return problem === undefined ? done(refused) : failed(problem, !isEnvironmental(problem));
+    },
+  };
+}

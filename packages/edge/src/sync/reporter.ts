@@ -1,0 +1,168 @@
+/**
+ * Tells the control plane what is in force and what was counted. Owns order and repetition: one report at a time, an
+ * acknowledgement at once, counters under a number that stays the same until the control plane has taken it. Decides
+ * nothing about rules.
+ */
+import type { AgentCounters, AgentEnforcement, AgentFailure, AgentHit, AgentReport } from '@levee/contract/agent.ts';
+import type { Logger } from 'pino';
+import { createBackoff } from './backoff.ts';
+import { createCaller, type Endpoint } from './endpoint.ts';
+
+export interface ReporterOptions {
+  readonly endpoints: readonly Endpoint[];
+  readonly key: string;
+  /** uuid of this process. */
+  readonly run: string;
+  readonly reconnectMilliseconds: number;
+  readonly answerMilliseconds: number;
+  readonly logger: Logger;
+  applied(): string | undefined;
+  enforcement(): AgentEnforcement;
+  failures(): AgentFailure[];
+}
+
+export interface Reporter {
+  /** Something that the control plane should know at once has changed. */
+  acknowledge(): void;
+  /** The periodic report. Hits of a report that was not answered yet are kept apart from these. */
+  account(hits: AgentHit[], status: Record<string, unknown>): void;
+  /** Prefer this address: the stream came up there. */
+  prefer(endpoint: Endpoint): void;
+  /** Resolves when everything has been answered. */
+  idle(): Promise<void>;
+  /** Gives what waits one more chance of this many milliseconds. */
+  stop(graceMilliseconds: number): Promise<void>;
+}
+
+export function createReporter(options: ReporterOptions): Reporter {
+  const { endpoints, logger } = options;
+  const caller = createCaller(options.answerMilliseconds);
+  const backoff = createBackoff(options.reconnectMilliseconds);
+  let at = 0;
+  let number = 0;
+  let due = false;
+  let sending = false;
+  let stopped = false;
+  let retry: NodeJS.Timeout | undefined;
+  let outstanding: AgentCounters | undefined;
+  let gathered = new Map<string, AgentHit>();
+  let status: Record<string, unknown> | undefined;
+  let failing = false;
+  let waiting: (() => void)[] = [];
+
+  const settle = (): void => {
+    if (!stopped && (due || sending || retry)) return;
+    const waiters = waiting;
+    waiting = [];
+    for (const resolve of waiters) resolve();
+  };
+
+  const compose = (): AgentReport => {
+    if (outstanding === undefined && gathered.size > 0) {
+      number += 1;
+      outstanding = { run: options.run, number, hits: [...gathered.values()] };
+      gathered = new Map();
+    }
+    const cursor = options.applied();
+    return {
+      ...(cursor === undefined ? {} : { cursor }),
+      enforcement: options.enforcement(),
+      failures: options.failures(),
+      ...(outstanding ? { counters: outstanding } : {}),
+      ...(status ? { status } : {}),
+    };
+  };
+
+  const send = async (): Promise<void> => {
+    sending = true;
+    due = false;
+    const report = compose();
+    const endpoint = endpoints[at % endpoints.length] as Endpoint;
+    let problem: string | undefined;
+    try {
+      const { status: code } = await caller.post(
+        endpoint,
+        '/agent/v1/report',
+        { authorization: `Bearer ${options.key}` },
+        report,
+      );
+      if (code !== 200) problem = `answered ${code}`;
+    } catch (error) {
+      problem = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
+    }
+    sending = false;
+    if (problem === undefined) {
+      if (report.counters === outstanding) outstanding = undefined;
+      if (report.status === status) status = undefined;
+      backoff.reset();
+      failing = false;
+      if (due || gathered.size > 0) kick();
+    } else if (!stopped) {
+      if (!failing) logger.warn({ endpoint: endpoint.text, reason: problem }, 'a report was not taken; it is repeated');
+      failing = true;
+      at += 1;
+      due = true;
+      retry = setTimeout(() => {
+        retry = undefined;
+        void send();
+      }, backoff.next());
+    }
+    settle();
+  };
+
+  const kick = (): void => {
+    due = true;
+    if (!sending && !retry && !stopped) void send();
+  };
+
+  const idle = (): Promise<void> =>
+    new Promise((resolve) => {
+      waiting.push(resolve);
+      settle();
+    });
+
+  return {
+    acknowledge: kick,
+    account(hits, newStatus) {
+      for (const hit of hits) gathered.set(hit.uuid, joined(gathered.get(hit.uuid), hit));
+      status = newStatus;
+      kick();
+    },
+    prefer(endpoint) {
+      const index = endpoints.indexOf(endpoint);
+      if (index >= 0) at = index;
+      if (!retry) return;
+      clearTimeout(retry);
+      retry = undefined;
+      void send();
+    },
+    idle,
+    async stop(graceMilliseconds) {
+      let timer: NodeJS.Timeout | undefined;
+      await Promise.race([
+        idle(),
+        new Promise<void>((resolve) => {
+          timer = setTimeout(resolve, graceMilliseconds);
+        }),
+      ]);
+      clearTimeout(timer);
+      stopped = true;
+      clearTimeout(retry);
+      retry = undefined;
+      caller.close();
+      settle();
+    },
+  };
+}
+
+function joined(before: AgentHit | undefined, hit: AgentHit): AgentHit {
+  if (before === undefined) return hit;
+  const sharedBy = Math.max(before.shared_by ?? 1, hit.shared_by ?? 1);
+  return {
+    uuid: hit.uuid,
+    packets: before.packets + hit.packets,
+    bytes: before.bytes + hit.bytes,
+    last_hit_at: hit.last_hit_at,
+    ...(sharedBy > 1 ? { shared_by: sharedBy } : {}),
+  };
+}
