@@ -8,7 +8,7 @@ import { formatAddress } from '../net/address.ts';
 import type { Prefix } from '../net/prefix.ts';
 import { formatPrefix } from '../net/prefix-text.ts';
 import { readPrefix } from '../net/read.ts';
-import { type Path, type Problem, problem, showReceived } from '../problem.ts';
+import { type Path, type Problem, problem } from '../problem.ts';
 import { acceptsTcpFlags, familyOfProtocol, hasPorts, portProtocolNames } from './protocol-traits.ts';
 import type { Rule } from './rule.ts';
 import {
@@ -138,11 +138,13 @@ const requiredSentences: Readonly<Record<string, string>> = {
 function readPorts(value: unknown, path: Path, problems: Problem[]) {
   const fields = readObject(value, path, problems);
   if (fields === undefined) return undefined;
+  const before = problems.length;
   refuseUnknownFields(fields, ['src', 'dst'], path, problems);
   const source = fieldOf(fields, 'src');
   const destination = fieldOf(fields, 'dst');
   if (source === undefined && destination === undefined) {
-    const sentence = `must have src or dst, received ${showReceived(value)} without them; leave it out to match any port`;
+    if (problems.length > before) return undefined;
+    const sentence = 'must have src or dst, received an object without them; leave it out to match any port';
     problems.push(problem(path, 'empty', sentence));
     return undefined;
   }

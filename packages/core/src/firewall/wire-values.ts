@@ -78,7 +78,9 @@ export function readWord<const Word extends string>(
   const word = words.find((candidate) => candidate === value);
   if (word === undefined) {
     const code = typeof value === 'string' ? 'not_allowed' : 'wrong_type';
-    problems.push(problem(path, code, `must be one of ${words.join(', ')}, received ${showReceived(value)}`));
+    const meant = typeof value === 'string' && value.length < 64 ? value.trim().toLowerCase() : '';
+    const hint = words.some((candidate) => candidate === meant) ? `; did you mean ${meant}?` : '';
+    problems.push(problem(path, code, `must be one of ${words.join(', ')}, received ${showReceived(value)}${hint}`));
   }
   return word;
 }

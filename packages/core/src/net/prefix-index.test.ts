@@ -55,7 +55,7 @@ test('the default routes of both families are entries like others', () => {
 });
 
 test('the same host part in many subnets costs no more than different ones', () => {
-  const timed = (value: (index: bigint) => bigint) => {
+  const once = (value: (index: bigint) => bigint) => {
     const index = new PrefixIndex<number>();
     const start = performance.now();
     for (let count = 0; count < 20_000; count += 1) {
@@ -64,7 +64,7 @@ test('the same host part in many subnets costs no more than different ones', () 
     return performance.now() - start;
   };
   const different = (index: bigint) => (0x20010db8n << 96n) | (index << 64n) | index;
-  timed(different);
+  const timed = (value: (index: bigint) => bigint) => Math.min(once(value), once(value), once(value));
   const ratio = timed((index) => (0x20010db8n << 96n) | (index << 64n) | 1n) / timed(different);
   // A structure that hashes the low half alone takes some hundred times as long here.
   assert.ok(ratio < 20, `${ratio.toFixed(1)} times as long`);
