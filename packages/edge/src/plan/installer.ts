@@ -57,7 +57,10 @@ export interface Installer {
   replace(rules: readonly Rule[], mark: string): Promise<Installed>;
 }
 
-type Attempt = { readonly ok: true } | { readonly ok: false; readonly message: string };
+type Attempt =
+  | { readonly ok: true }
+  /** `thrown`: by the compiler, which is then not to be trusted any further. */
+  | { readonly ok: false; readonly message: string; readonly thrown?: true };
 
 export function createInstaller(options: InstallerOptions): Installer {
   const { driver, newMark } = options;
@@ -79,13 +82,12 @@ export function createInstaller(options: InstallerOptions): Installer {
     return { ok: true };
   };
 
-  /** A compiler that cannot express a rule counts as a refusal of that rule: one bad rule never stops the others. */
   const attempt = (compile: () => Plan, mark: string, flushed?: 'all'): Promise<Attempt> => {
     let plan: Plan;
     try {
       plan = compile();
     } catch (error) {
-      return Promise.resolve({ ok: false, message: `cannot be compiled: ${(error as Error).message}` });
+      return Promise.resolve({ ok: false, message: `cannot be compiled: ${(error as Error).message}`, thrown: true });
     }
     return send(plan, mark, flushed ?? plan.flushedChains);
   };
@@ -129,7 +131,10 @@ export function createInstaller(options: InstallerOptions): Installer {
     return removal.ok ? undefined : removal.message;
   };
 
-  /** The rules that the kernel would refuse, judged on trial tables that are never kept. */
+  /**
+   * The rules that the kernel would refuse, judged on trial tables that are never kept. A rule that the compiler cannot
+   * express counts as refused: one bad rule never stops the others.
+   */
   const bisectReplace = async (rules: readonly Rule[], refused: Map<string, string>): Promise<string | undefined> => {
     const result = await attemptTrial(rules);
     if (result.ok) return undefined;
@@ -194,6 +199,7 @@ export function createInstaller(options: InstallerOptions): Installer {
       const first = await attemptChange(delta, mark);
       if (first.ok) return done();
       if (isEnvironmental(first.message)) return failed(first.message);
+      if (first.thrown) return failed(first.message, true);
       // Somebody took our table away or put another in its place: no rule of this change is to blame.
       if ((await options.readMark()) !== installedMark) return failed(first.message, true);
       if (delta.remove.length > 0) {

@@ -9,7 +9,6 @@ const environment = [
   'No buffer space available',
   'Operation not permitted',
   'Resource temporarily unavailable',
-  'Device or resource busy',
   'Interrupted system call',
   'Message too long',
   'Too many open files',
