@@ -1,0 +1,91 @@
+/**
+ * Owns telling, by real packets, which destinations a router lets through: one UDP datagram each from the attacker's
+ * side, and who of them reaches the customer. Must never look at the router's tables.
+ */
+
+import { setTimeout as delay } from 'node:timers/promises';
+import { buildFrame } from '@levee/lab/packet-build.ts';
+import { openPacketSocket, type PacketSocket, PreparedFrames } from '@levee/lab/packet-socket.ts';
+import { device, hardwareAddress, type RouterPath } from '@levee/lab/router-path.ts';
+
+const ipv4Destination = 14 + 16;
+const udpPayload = 14 + 20 + 8;
+
+export class PacketProbe {
+  readonly #sender: PacketSocket;
+  readonly #receiver: PacketSocket;
+  #round = 0;
+
+  constructor(path: RouterPath) {
+    this.#sender = openPacketSocket(path.attacker, { device: device.attacker });
+    // UDP to port 9 (discard) over IPv4 without options: the probe's own datagrams and nothing else.
+    const only = [
+      { offset: 12, value: 0x0800 },
+      { offset: 14 + 20 + 2, value: 9 },
+    ];
+    this.#receiver = openPacketSocket(path.customer, { device: device.customer, receiveBytes: 128, only });
+  }
+
+  /**
+   * Destinations (dotted IPv4) whose datagram arrived. `sentinel` is one that nothing filters, sent last: when it
+   * has arrived, all that were let through before it have, too.
+   */
+  async reach(destinations: readonly string[], sentinel: string): Promise<Set<string>> {
+    const round = ++this.#round;
+    const frames = new PreparedFrames(
+      [...destinations, sentinel].map((destination) => this.#frame(destination, round)),
+    );
+    const arrived = new Set<string>();
+    const deadline = Date.now() + 10_000;
+    this.#sendAll(frames);
+    while (!arrived.has(sentinel)) {
+      this.#receiver.receive((frame) => {
+        const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);
+        if (view.getUint32(udpPayload) === round) arrived.add(textOf(view.getUint32(ipv4Destination)));
+      });
+      if (Date.now() > deadline) throw new Error(`the unfiltered datagram to ${sentinel} did not arrive`);
+      await delay(1);
+    }
+    if (this.#receiver.droppedFrames() > 0) throw new Error('the receiver lost frames: what arrived is no evidence');
+    if (!destinations.includes(sentinel)) arrived.delete(sentinel);
+    return arrived;
+  }
+
+  async passes(destination: string, sentinel: string): Promise<boolean> {
+    return (await this.reach([destination], sentinel)).has(destination);
+  }
+
+  #sendAll(frames: PreparedFrames): void {
+    for (let sent = 0; sent < frames.count; )
+      sent += this.#sender.send(frames, sent, Math.min(64, frames.count - sent));
+  }
+
+  #frame(destination: string, round: number): Uint8Array {
+    const payload = new Uint8Array(4);
+    new DataView(payload.buffer).setUint32(0, round);
+    return buildFrame({
+      family: 4,
+      source: BigInt(numberOf('198.51.100.7')),
+      destination: BigInt(numberOf(destination)),
+      sourceHardware: hardwareAddress.attacker,
+      destinationHardware: hardwareAddress.routerOutside,
+      id: round & 0xffff,
+      transport: { kind: 'udp', sourcePort: 40_000, destinationPort: 9 },
+      payload,
+      totalLength: 64,
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#sender.close();
+    this.#receiver.close();
+  }
+}
+
+export function numberOf(address: string): number {
+  return address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
+}
+
+export function textOf(value: number): string {
+  return [value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255].join('.');
+}
