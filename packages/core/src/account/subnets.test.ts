@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { prefixContains, prefixesOverlap, prefixOf } from '../net/prefix.ts';
+import { formatPrefix, prefixFromTrusted } from '../net/prefix-text.ts';
+import { decideAddressAccess, findOutside, parseSubnets } from './subnets.ts';
+
+const bounds = { minimum: 1, maximum: 1000 };
+const parse = (value: unknown) => parseSubnets(value, ['ips'], bounds);
+
+test('a list is read in its order', () => {
+  const parsed = parse(['203.0.113.0/24', '2001:DB8::/48', '198.51.100.1/32']);
+  assert.ok(parsed.ok);
+  assert.deepEqual(parsed.subnets.map(formatPrefix), ['203.0.113.0/24', '2001:db8::/48', '198.51.100.1']);
+});
+
+for (const [value, expected] of [
+  ['203.0.113.0/24', [['/ips', 'wrong_type']]],
+  [{ length: 1, 0: '203.0.113.0/24' }, [['/ips', 'wrong_type']]],
+  [[], [['/ips', 'out_of_range']]],
+  [Array(1001).fill('203.0.113.7'), [['/ips', 'out_of_range']]],
+  [
+    ['203.0.113.7/24', 7, '203.0.113.0/24'],
+    [
+      ['/ips/0', 'host_bits_set'],
+      ['/ips/1', 'wrong_type'],
+    ],
+  ],
+  [['203.0.113.7', '203.0.113.7/32'], [['/ips/1', 'duplicate']]],
+  [['203.0.113.0/24', '203.0.113.7'], [['/ips/1', 'overlap']]],
+  [['203.0.113.7', '203.0.113.0/24'], [['/ips/1', 'overlap']]],
+  [['::/0', '0.0.0.0/0', '10.0.0.0/8'], [['/ips/2', 'overlap']]],
+] as const) {
+  test(`${JSON.stringify(value).slice(0, 60)} is refused with ${JSON.stringify(expected)}`, () => {
+    const parsed = parse(value);
+    assert.ok(!parsed.ok);
+    assert.deepEqual(
+      parsed.problems.map((problem) => [problem.field, problem.code]),
+      expected,
+    );
+  });
+}
+
+const subnet = fc
+  .tuple(fc.bigInt(0n, 63n), fc.integer({ min: 24, max: 32 }))
+  .map(([value, length]) => prefixOf({ family: 4, value: 0x0a000000n | value }, length));
+
+test('a list is accepted exactly when no two of its subnets overlap', () => {
+  fc.assert(
+    fc.property(fc.array(subnet, { minLength: 1, maxLength: 6 }), (subnets) => {
+      const overlapping = subnets.some((a, index) => subnets.slice(index + 1).some((b) => prefixesOverlap(a, b)));
+      assert.equal(parse(subnets.map(formatPrefix)).ok, !overlapping);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test('access needs one granted subnet that holds all of what is wanted', () => {
+  fc.assert(
+    fc.property(subnet, fc.array(subnet, { maxLength: 6 }), (wanted, granted) => {
+      const decided = decideAddressAccess(wanted, granted, ['dst']);
+      assert.equal(
+        decided.ok,
+        granted.some((of) => prefixContains(of, wanted)),
+      );
+      if (decided.ok) assert.ok(prefixContains(decided.subnet, wanted));
+      else assert.deepEqual([decided.code, decided.problem.field], ['ip_not_allowed', '/dst']);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test('two granted halves do not make their whole', () => {
+  const halves = ['203.0.113.0/25', '203.0.113.128/25'].map(prefixFromTrusted);
+  assert.equal(decideAddressAccess(prefixFromTrusted('203.0.113.0/24'), halves, ['dst']).ok, false);
+});
+
+test('each subnet outside the provider’s prefixes is named by its place', () => {
+  const prefixes = ['203.0.113.0/24', '2001:db8::/32'].map(prefixFromTrusted);
+  const subnets = ['203.0.113.7', '203.0.112.0/23', '2001:db8:1::/48', '2001:db9::'].map(prefixFromTrusted);
+  assert.deepEqual(
+    findOutside(subnets, prefixes, ['ips']).map((problem) => problem.field),
+    ['/ips/1', '/ips/3'],
+  );
+});
