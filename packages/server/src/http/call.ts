@@ -42,6 +42,8 @@ export type ReadHandler = (call: Call) => Answered | Promise<Answered>;
 export interface Written {
   readonly change?: ChangeCursor | undefined;
   readonly render: () => string;
+  /** Called once after the commit. */
+  readonly committed?: () => void;
 }
 
 export type Wrote = { readonly ok: true; readonly value: Written } | { readonly ok: false; readonly failure: Failure };

@@ -1,0 +1,149 @@
+/**
+ * Writes the OpenAPI 3.1 document of a set of operations. Pure: the same operations give the same document. Named
+ * schemas (`$id`) become components; everything else stands where it is used.
+ */
+import { type ErrorCode, errorBody, errors } from './errors.ts';
+import { errorsOf, type Operation } from './operation.ts';
+
+export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
+type JsonObject = { [name: string]: Json };
+
+export interface OpenapiOptions {
+  /** Ends in the version segment. */
+  readonly baseUrl: string;
+}
+
+const tags: readonly { name: string; description: string }[] = [
+  { name: 'DDoS Mitigation', description: "The caller's own rules, filters, flowrules and attacks." },
+  { name: 'DDoS Mitigation [Provider]', description: "What concerns all of a provider's users." },
+  { name: 'Network', description: 'Tunnels and reverse DNS.' },
+  { name: 'extension', description: 'Beyond the given interface; clients written for that alone need none of it.' },
+  { name: 'operator', description: 'For whoever runs the installation.' },
+];
+
+export function openapiDocument(operations: readonly Operation[], options: OpenapiOptions): JsonObject {
+  const components = new Map<string, Json>();
+  const paths: Record<string, JsonObject> = {};
+  for (const operation of operations) {
+    const path = paths[operation.path] ?? {};
+    path[operation.method.toLowerCase()] = operationObject(operation, components);
+    paths[operation.path] = path;
+  }
+  const used = new Set(operations.map((operation) => operation.tag));
+  schemaObject(errorBody, components);
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Network protection management service',
+      version: '1.0.0',
+      description:
+        'Firewall rules, filters, flowrules, attacks, tunnels, reverse DNS and the users of a network provider.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: options.baseUrl }],
+    security: [{ apiKey: [] }],
+    tags: tags.filter(({ name }) => used.has(name as Operation['tag'])).map((tag) => ({ ...tag })),
+    paths,
+    components: {
+      securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' } },
+      schemas: Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))),
+    },
+  };
+}
+
+function operationObject(operation: Operation, components: Map<string, Json>): JsonObject {
+  const object: JsonObject = {
+    operationId: operation.id,
+    tags: [operation.tag],
+    summary: operation.summary,
+    description: describe(operation),
+    parameters: parametersOf(operation, components),
+    responses: responsesOf(operation, components),
+  };
+  if (operation.body !== undefined) {
+    const media: JsonObject = { schema: schemaObject(operation.body, components) };
+    if (operation.example?.body !== undefined) media.example = operation.example.body as Json;
+    object.requestBody = { required: operation.bodyOptional !== true, content: { 'application/json': media } };
+  }
+  return object;
+}
+
+function describe(operation: Operation): string {
+  const keys = `Needs a key of: ${operation.roles.join(', ')}.`;
+  return operation.description === undefined ? keys : `${operation.description} ${keys}`;
+}
+
+function parametersOf(operation: Operation, components: Map<string, Json>): Json[] {
+  const parameters: Json[] = [];
+  for (const [where, schema] of [
+    ['path', operation.params],
+    ['query', operation.query],
+  ] as const) {
+    const required = new Set<string>(schema?.required ?? []);
+    for (const [name, property] of Object.entries(schema?.properties ?? {})) {
+      const { description, ...rest } = schemaObject(property as object, components) as JsonObject;
+      const parameter: JsonObject = { name, in: where, required: required.has(name), schema: rest };
+      if (description !== undefined) parameter.description = description;
+      parameters.push(parameter);
+    }
+  }
+  if (operation.method === 'POST') {
+    parameters.push(
+      header('Idempotency-Key', 'Within 24 hours the same key with the same request replays the first answer.', {
+        type: 'string',
+        minLength: 1,
+        maxLength: 255,
+      }),
+    );
+  }
+  if (operation.waits) {
+    const text = '`wait=N`: answer when the change is in force everywhere, or after N seconds (at most 30).';
+    parameters.push(header('Prefer', text, { type: 'string' }));
+  }
+  if (operation.entityTag) {
+    parameters.push(header('If-None-Match', 'Entity tags that the client holds.', { type: 'string' }));
+  }
+  return parameters;
+}
+
+function header(name: string, description: string, schema: JsonObject): Json {
+  return { name, in: 'header', required: false, description, schema };
+}
+
+function responsesOf(operation: Operation, components: Map<string, Json>): JsonObject {
+  const answer: JsonObject = { schema: schemaObject(operation.answer, components) };
+  if (operation.example?.answer !== undefined) answer.example = operation.example.answer as Json;
+  const responses: JsonObject = { '200': { description: 'Done.', content: { 'application/json': answer } } };
+  if (operation.entityTag) responses['304'] = { description: 'The client holds this very answer.' };
+  const byStatus = Map.groupBy(errorsOf(operation), (code) => errors[code].status);
+  for (const status of [...byStatus.keys()].sort((a, b) => a - b)) {
+    responses[String(status)] = errorResponse(byStatus.get(status) ?? []);
+  }
+  return responses;
+}
+
+function errorResponse(codes: readonly ErrorCode[]): Json {
+  return {
+    description: codes.map((code) => `\`${code}\`: ${errors[code].summary}`).join(' '),
+    content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+  };
+}
+
+/** A plain copy, in which named schemas are references. */
+function schemaObject(schema: object, components: Map<string, Json>): Json {
+  const copy = (value: unknown): Json => {
+    if (Array.isArray(value)) return value.map(copy);
+    if (typeof value !== 'object' || value === null) return value as Json;
+    const name = (value as { $id?: unknown }).$id;
+    const members = Object.entries(value).filter(([key]) => key !== '$id');
+    const object = () => Object.fromEntries(members.map(([key, each]) => [key, copy(each)]));
+    if (typeof name !== 'string') return object();
+    // Reserved first, so that a schema that holds itself would end.
+    if (!components.has(name)) {
+      components.set(name, null);
+      components.set(name, object());
+    }
+    return { $ref: `#/components/schemas/${name}` };
+  };
+  return copy(schema);
+}

@@ -1,0 +1,68 @@
+/**
+ * Puts the HTTP side together: routes for every operation that has a handler, the document that describes exactly
+ * those, health. Gets everything it needs handed in; starts nothing of its own but the writing of last uses.
+ */
+
+import { openapiDocument } from '@levee/contract/openapi.ts';
+import type { Operation } from '@levee/contract/operation.ts';
+import { operations } from '@levee/contract/operations.ts';
+import type { FastifyInstance } from 'fastify';
+import type pg from 'pg';
+import type { Logger } from 'pino';
+import { createRuleReader } from '../commands/read-rules.ts';
+import { createKeyRing, type KeyRing } from './authentication.ts';
+import type { Handler } from './call.ts';
+import { firewallHandlers } from './handlers/firewall.ts';
+import { operatorHandlers } from './handlers/operator.ts';
+import { serviceHandlers } from './handlers/service.ts';
+import { userHandlers } from './handlers/user.ts';
+import { registerHealth } from './health.ts';
+import { pathTemplate, templatesOf } from './path-methods.ts';
+import { registerOperations } from './register-operations.ts';
+import type { AppliedStates } from './rule-answer.ts';
+import { createHttpServer, type HttpServer } from './server.ts';
+import type { WriteServices } from './write-answer.ts';
+
+export const apiBase = '/v1';
+
+export interface ApiServices extends WriteServices {
+  readonly pool: pg.Pool;
+  readonly states: AppliedStates;
+  readonly log: Logger;
+  readonly isReady: () => Promise<boolean>;
+  /** Further routes on the same listeners (routers' agents). */
+  readonly mount?: (app: FastifyInstance) => void;
+  /** Paths of `mount`, for 405. */
+  readonly mounted?: readonly { readonly method: string; readonly path: string }[];
+  readonly now?: () => number;
+}
+
+export interface Api extends HttpServer {
+  readonly keys: KeyRing;
+  /** Those that are served. */
+  readonly operations: readonly Operation[];
+}
+
+export function createApi(services: ApiServices): Api {
+  const server = createHttpServer(services.log);
+  const now = services.now ?? Date.now;
+  const keys = createKeyRing(services.pool, now);
+  const { pool, states } = services;
+  let document = '';
+  const handlers: Record<string, Handler> = {
+    ...firewallHandlers({ pool, states, now, reader: createRuleReader(pool) }),
+    ...userHandlers(),
+    ...serviceHandlers({ pool, keys, now, openapi: () => document }),
+    ...operatorHandlers({ pool }),
+  };
+  const served = registerOperations(server.app, apiBase, operations, handlers, { ...services, ...server, keys });
+  document = JSON.stringify(openapiDocument(served, { baseUrl: apiBase }));
+  registerHealth(server.app, services.isReady);
+  services.mount?.(server.app);
+  server.setPaths([
+    ...templatesOf(apiBase, served),
+    ...['/livez', '/readyz'].map((path) => pathTemplate('GET', path)),
+    ...(services.mounted ?? []).map(({ method, path }) => pathTemplate(method, path)),
+  ]);
+  return { ...server, keys, operations: served };
+}

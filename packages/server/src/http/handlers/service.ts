@@ -1,0 +1,137 @@
+/** From requests about keys and the caller itself to commands, and from rows to answers. Decides nothing itself. */
+import { randomBytes } from 'node:crypto';
+import { KEY_RANDOM_BYTES, makeKey } from '@levee/core/account/key.ts';
+import { parseSubnets } from '@levee/core/account/subnets.ts';
+import { formatPrefix } from '@levee/core/net/prefix-text.ts';
+import type pg from 'pg';
+import {
+  type ApiKeyFacts,
+  createApiKey,
+  findKeyHolder,
+  listApiKeys,
+  readApiKey,
+  revokeApiKey,
+} from '../../commands/api-key.ts';
+import { executorOf } from '../../commands/executor.ts';
+import { loadAccount } from '../../commands/load-account.ts';
+import { refuse } from '../../commands/outcome.ts';
+import { newUuid } from '../../store/new-uuid.ts';
+import type { KeyRing } from '../authentication.ts';
+import type { Handler } from '../call.ts';
+import { keyHash } from '../key-hash.ts';
+import { isUuid } from '../uuid-text.ts';
+
+export interface ServiceServices {
+  readonly pool: pg.Pool;
+  readonly keys: KeyRing;
+  readonly now: () => number;
+  /** The OpenAPI document as JSON text. */
+  readonly openapi: () => string;
+}
+
+interface KeyBody {
+  readonly account_uuid?: string;
+  readonly name: string;
+  readonly expires_at?: string;
+  readonly read_only?: boolean;
+  readonly sources?: readonly string[];
+}
+
+export function serviceHandlers(services: ServiceServices): Record<string, Handler> {
+  return {
+    createApiKey: {
+      write: {
+        async run(call, executor) {
+          const body = call.body as KeyBody;
+          const sources = body.sources && parseSubnets(body.sources, ['sources'], { minimum: 1, maximum: 64 });
+          const problems = sources === undefined || sources.ok ? [] : [...sources.problems];
+          const expiresAt = body.expires_at === undefined ? undefined : new Date(body.expires_at);
+          if (expiresAt !== undefined && !(expiresAt.getTime() > services.now())) {
+            const message = `expires_at: must be in the future, received ${body.expires_at}`;
+            problems.push({ field: '/expires_at', code: 'in_the_past', message });
+          }
+          if (problems.length > 0) return refuse('validation_failed', ...problems);
+          const holder = await findKeyHolder(executor, call.caller, body.account_uuid);
+          if (!holder.ok) return holder;
+          const text = makeKey(holder.value.role, randomBytes(KEY_RANDOM_BYTES));
+          const key = await createApiKey(executor, {
+            uuid: newUuid(),
+            accountUuid: holder.value.uuid,
+            hash: keyHash(text),
+            name: body.name,
+            readOnly: body.read_only ?? false,
+            sources: sources?.ok ? sources.subnets.map(formatPrefix) : undefined,
+            expiresAt,
+          });
+          return { ok: true, value: { render: () => JSON.stringify({ ...apiKeyJson(key), key: text }) } };
+        },
+      },
+    },
+    listApiKeys: {
+      async read(call) {
+        const wanted = call.query.account_uuid;
+        const account = typeof wanted === 'string' ? wanted : undefined;
+        const outcome = await listApiKeys(executorOf(services.pool), call.caller, account);
+        if (!outcome.ok) return outcome;
+        return { ok: true, answer: { body: JSON.stringify(outcome.value.map(apiKeyJson)) } };
+      },
+    },
+    revokeApiKey: {
+      write: {
+        async run(call, executor) {
+          const uuid = call.params.uuid ?? '';
+          if (!isUuid(uuid)) return refuse('not_found');
+          const outcome = await revokeApiKey(executor, call.caller, uuid);
+          if (!outcome.ok) return outcome;
+          const json = { ...apiKeyJson(outcome.value), message: 'The API key is revoked.' };
+          return {
+            ok: true,
+            value: {
+              render: () => JSON.stringify(json),
+              committed: () => services.keys.forget(outcome.value.uuid),
+            },
+          };
+        },
+      },
+    },
+    whoAmI: {
+      async read(call) {
+        const executor = executorOf(services.pool);
+        const [account, key] = await Promise.all([
+          loadAccount(executor, call.caller.accountUuid),
+          readApiKey(executor, call.caller.keyUuid),
+        ]);
+        if (account === undefined || key === undefined) return refuse('invalid_api_key');
+        const body = JSON.stringify({
+          account: {
+            uuid: account.uuid,
+            role: account.role,
+            name: account.name,
+            ...(account.provider_uuid !== null && { provider_uuid: account.provider_uuid }),
+            ...(account.username !== null && { username: account.username }),
+            ...(account.email !== null && { email: account.email }),
+            subnets: account.subnets,
+          },
+          api_key: apiKeyJson(key),
+        });
+        return { ok: true, answer: { body } };
+      },
+    },
+    readOpenapi: { read: () => ({ ok: true, answer: { body: services.openapi() } }) },
+  };
+}
+
+function apiKeyJson(key: ApiKeyFacts): object {
+  const time = (name: string, at: Date | null) => (at === null ? {} : { [name]: at.toISOString() });
+  return {
+    uuid: key.uuid,
+    account_uuid: key.account_uuid,
+    name: key.name,
+    read_only: key.read_only,
+    ...(key.sources !== null && { sources: key.sources }),
+    ...time('expires_at', key.expires_at),
+    ...time('last_used_at', key.last_used_at),
+    ...time('revoked_at', key.revoked_at),
+    created_at: key.created_at.toISOString(),
+  };
+}

@@ -1,0 +1,129 @@
+/**
+ * Makes routes of contract's operations: those that have a handler. One that has none is not served at all: its path
+ * answers 404 like any unknown one. Owns the order of judgement: key, role, right to write, query, body, command.
+ */
+import type { Operation } from '@levee/contract/operation.ts';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type Failure, refuse } from '../commands/outcome.ts';
+import type { Authenticated, KeyRing } from './authentication.ts';
+import type { Answer, Answered, Call, Handler } from './call.ts';
+import { entityTagOf, holdsAlready } from './entity-tag.ts';
+import { type Check, compileBodyCheck, compileQueryCheck } from './schema-check.ts';
+import { answerWrite, type WriteServices } from './write-answer.ts';
+
+export interface OperationServices extends WriteServices {
+  readonly keys: KeyRing;
+  readonly sendFailure: (reply: FastifyReply, failure: Failure) => void;
+  readonly sendException: (reply: FastifyReply, error: unknown) => void;
+}
+
+/** These bodies hold rule or packet fields, which core judges: it knows how they depend on each other. */
+const judgedByCore = new Set(['createFirewallRule', 'changeFirewallRule', 'explainPacket']);
+
+export function registerOperations(
+  app: FastifyInstance,
+  base: string,
+  operations: readonly Operation[],
+  handlers: Readonly<Record<string, Handler>>,
+  services: OperationServices,
+): readonly Operation[] {
+  const served = operations.filter((operation) => handlers[operation.id] !== undefined);
+  for (const operation of served) {
+    const handler = handlers[operation.id];
+    if (handler === undefined) continue;
+    const answer = judgeAndAnswer(operation, handler, services);
+    app.route({
+      method: operation.method,
+      url: base + operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      exposeHeadRoute: operation.method === 'GET',
+      onRequest: guard(operation, services),
+      handler: (request, reply) => {
+        answer(request, reply).catch((error: unknown) => services.sendException(reply, error));
+        return reply;
+      },
+    });
+  }
+  return served;
+}
+
+/** Before the body is read: who is not allowed in does not get to send one. */
+function guard(operation: Operation, services: OperationServices) {
+  const roles = new Set(operation.roles);
+  const judge = (request: FastifyRequest, reply: FastifyReply, who: Authenticated, next: () => void) => {
+    if (!who.ok) return services.sendFailure(reply, who.failure);
+    if (!roles.has(who.caller.role)) return services.sendFailure(reply, wrongRole(operation, who.caller.role));
+    if (operation.access === 'write' && who.readOnly) {
+      return services.sendFailure(reply, { code: 'read_only_key', details: [] });
+    }
+    request.caller = who.caller;
+    next();
+  };
+  return (request: FastifyRequest, reply: FastifyReply, next: () => void) => {
+    const who = services.keys.authenticate(request.headers['x-api-key'], request.raw.socket.remoteAddress);
+    if (!(who instanceof Promise)) return judge(request, reply, who, next);
+    who.then(
+      (known) => judge(request, reply, known, next),
+      (error: unknown) => services.sendException(reply, error),
+    );
+  };
+}
+
+function wrongRole(operation: Operation, role: string): Failure {
+  const wanted = operation.roles.join(' or ');
+  const message = `This operation needs a key of a ${wanted}; the key is of ${role === 'operator' ? 'an' : 'a'} ${role}.`;
+  return { code: operation.roleError, details: [{ field: '', code: operation.roleError, message }] };
+}
+
+function judgeAndAnswer(operation: Operation, handler: Handler, services: OperationServices) {
+  const checkQuery = operation.query === undefined ? undefined : compileQueryCheck(operation.query);
+  const checkBody =
+    operation.body === undefined || judgedByCore.has(operation.id) ? undefined : bodyCheck(operation, operation.body);
+  const headOnly = 'read' in handler;
+
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const { caller } = request;
+    if (caller === undefined) throw new Error('a request came past the guard');
+    const query = request.query as Record<string, unknown>;
+    const problems = checkQuery?.(query).map((each) => ({ ...each, field: `?${each.field.slice(1)}` })) ?? [];
+    if (problems.length > 0) return services.sendFailure(reply, { code: 'validation_failed', details: problems });
+    const wrong = checkBody?.(request.body) ?? [];
+    if (wrong.length > 0) return services.sendFailure(reply, { code: 'validation_failed', details: wrong });
+    const call: Call = {
+      caller,
+      params: request.params as Record<string, string>,
+      query,
+      body: request.body,
+      raw: request.raw,
+    };
+    const answered: Answered = headOnly
+      ? await handler.read(call)
+      : await answerWrite(services, operation, handler.write, call);
+    if (!answered.ok) return services.sendFailure(reply, answered.failure);
+    send(operation, request, reply, answered.answer);
+  };
+}
+
+/** A body that is left out where one is needed is told apart from one of the wrong type. */
+function bodyCheck(operation: Operation, schema: object): Check {
+  const check = compileBodyCheck(schema);
+  const missing = refuse('validation_failed', {
+    field: '',
+    code: 'required',
+    message: 'The body is missing: a JSON object is needed.',
+  }).failure.details;
+  return (body) => (body === undefined ? (operation.bodyOptional ? [] : missing) : check(body));
+}
+
+function send(operation: Operation, request: FastifyRequest, reply: FastifyReply, answer: Answer): void {
+  reply.header('content-type', 'application/json; charset=utf-8').header('cache-control', 'no-store');
+  if (answer.headers !== undefined) reply.headers(answer.headers);
+  if (operation.entityTag && typeof answer.body === 'string') {
+    const tag = entityTagOf(answer.body);
+    reply.header('etag', tag);
+    if (holdsAlready(request.headers['if-none-match'], tag)) {
+      reply.code(304).send();
+      return;
+    }
+  }
+  reply.send(answer.body);
+}

@@ -1,0 +1,118 @@
+/**
+ * Answers a list of firewall rules: streamed while it is read, or one page when `limit` asks for it. Owns the pages'
+ * cursors and `Link` header (RFC 8288). The state is derived, so a filter by state is applied to what was read.
+ */
+import { Readable } from 'node:stream';
+import { formatPrefix, parsePrefix } from '@levee/core/net/prefix-text.ts';
+import type pg from 'pg';
+import { type RuleListScope, ruleChunks } from '../commands/list-rules.ts';
+import { refuse } from '../commands/outcome.ts';
+import type { Answered, Call } from './call.ts';
+import { type AppliedStates, renderRule } from './rule-answer.ts';
+
+export interface RuleListServices {
+  readonly pool: pg.Pool;
+  readonly states: AppliedStates;
+}
+
+export async function answerRuleList(
+  services: RuleListServices,
+  call: Call,
+  of: RuleListScope['of'],
+): Promise<Answered> {
+  const { query } = call;
+  let dst: string | undefined;
+  if (typeof query.dst === 'string') {
+    const parsed = parsePrefix(query.dst);
+    if (!parsed.ok) return refuse('validation_failed', problem('dst', parsed.code, parsed.sentence));
+    dst = formatPrefix(parsed.prefix);
+  }
+  const after = typeof query.cursor === 'string' ? sequenceOf(query.cursor) : 0;
+  if (after === undefined) {
+    const sentence = 'is not a cursor of this list; take it from the Link header of the page before';
+    return refuse('validation_failed', problem('cursor', 'malformed', sentence));
+  }
+  const ownerUuid = typeof query.user_uuid === 'string' ? query.user_uuid : undefined;
+  const state = typeof query.state === 'string' ? query.state : undefined;
+  const scope: RuleListScope = { of, ownerUuid, dst, after };
+  if (typeof query.limit === 'number') return page(services, call, scope, state, query.limit);
+  const texts = listTexts(services, scope, state);
+  // The first statement decides between an answer and an error; after it only the connection can be cut.
+  const first = await texts.next();
+  return {
+    ok: true,
+    answer: { body: Readable.from(resume(first, texts), { objectMode: false, highWaterMark: 65_536 }) },
+  };
+}
+
+function problem(name: string, code: string, sentence: string) {
+  return { field: `?${name}`, code, message: `${name}: ${sentence}` };
+}
+
+async function* listTexts(
+  { pool, states }: RuleListServices,
+  scope: RuleListScope,
+  state: string | undefined,
+): AsyncGenerator<string, void, undefined> {
+  let begin = '[';
+  for await (const rows of ruleChunks(pool, scope)) {
+    let text = '';
+    for (const row of rows) {
+      const rule = renderRule(row, states);
+      if (state !== undefined && rule.state !== state) continue;
+      text += text === '' ? begin + rule.text : `,${rule.text}`;
+    }
+    if (text === '') continue;
+    yield text;
+    begin = ',';
+  }
+  yield begin === '[' ? '[]' : ']';
+}
+
+async function* resume(
+  first: IteratorResult<string, void>,
+  rest: AsyncGenerator<string, void, undefined>,
+): AsyncGenerator<string, void, undefined> {
+  if (first.done) return;
+  yield first.value;
+  yield* rest;
+}
+
+async function page(
+  { pool, states }: RuleListServices,
+  call: Call,
+  scope: RuleListScope,
+  state: string | undefined,
+  limit: number,
+): Promise<Answered> {
+  const texts: string[] = [];
+  let last = scope.after;
+  let more = false;
+  read: for await (const rows of ruleChunks(pool, scope)) {
+    for (const row of rows) {
+      const rule = renderRule(row, states);
+      if (state !== undefined && rule.state !== state) continue;
+      if (texts.length === limit) {
+        more = true;
+        break read;
+      }
+      texts.push(rule.text);
+      last = row.sequence;
+    }
+  }
+  const body = `[${texts.join(',')}]`;
+  return { ok: true, answer: more ? { body, headers: { link: nextLink(call, last) } } : { body } };
+}
+
+function nextLink(call: Call, last: number): string {
+  const url = new URL(call.raw.url ?? '/', 'http://localhost');
+  url.searchParams.set('cursor', last.toString(36));
+  return `<${url.pathname}${url.search}>; rel="next"`;
+}
+
+/** The cursor is the sequence of the last rule that was shown, in base 36. */
+function sequenceOf(cursor: string): number | undefined {
+  if (!/^[0-9a-z]{1,11}$/.test(cursor)) return undefined;
+  const sequence = Number.parseInt(cursor, 36);
+  return Number.isSafeInteger(sequence) ? sequence : undefined;
+}

@@ -1,0 +1,104 @@
+/**
+ * Carries out an operation that writes: one transaction around the command, and under an Idempotency-Key the answer
+ * kept in that same transaction. Requests under one key at the same time: one is carried out, the others replay its
+ * answer. A request that was refused is not kept: it changed nothing, and may be sent again.
+ */
+import { hash } from 'node:crypto';
+import type { Operation } from '@levee/contract/operation.ts';
+import type pg from 'pg';
+import { type Executor, executorOf, transact } from '../commands/executor.ts';
+import { done, type Outcome, refuse } from '../commands/outcome.ts';
+import { claimRequest, keepAnswer, type RequestName } from '../commands/repeated-request.ts';
+import type { Answered, Call, ChangeCursor, WriteHandler, Written } from './call.ts';
+import { waitSecondsOf } from './prefer.ts';
+import { openAnswer, sealAnswer } from './sealed-answer.ts';
+
+export interface WriteServices {
+  readonly pool: pg.Pool;
+  /** After a commit: the change log has something new. */
+  readonly wake: () => void;
+  /** Resolves when the change is in force everywhere, or when the time is over. */
+  readonly waitApplied: (change: ChangeCursor, milliseconds: number) => Promise<unknown>;
+}
+
+const keyForm = /^[\x21-\x7e]{1,255}$/;
+
+export async function answerWrite(
+  services: WriteServices,
+  operation: Operation,
+  handler: WriteHandler,
+  call: Call,
+): Promise<Answered> {
+  const headers = call.raw.headers;
+  const repeatKey = operation.method === 'POST' ? headers['idempotency-key'] : undefined;
+  if (repeatKey !== undefined && (typeof repeatKey !== 'string' || !keyForm.test(repeatKey))) {
+    return refuse('validation_failed', {
+      field: 'Idempotency-Key',
+      code: 'malformed',
+      message: 'Idempotency-Key: must be 1 to 255 visible ASCII characters',
+    });
+  }
+  const prepared = await handler.prepare?.(call);
+  if (prepared !== undefined && !prepared.ok) return prepared;
+  const run = (executor: Executor) => handler.run(call, executor, prepared?.value);
+
+  let outcome: Outcome<Written | string>;
+  if (repeatKey !== undefined) {
+    outcome = await transact(services.pool, (executor) => runOnce(executor, call, repeatKey, run));
+  } else if (handler.alone) {
+    outcome = await run(executorOf(services.pool));
+  } else {
+    outcome = await transact(services.pool, run);
+  }
+  if (!outcome.ok) return outcome;
+  if (typeof outcome.value === 'string') {
+    return { ok: true, answer: { body: outcome.value, headers: { 'idempotent-replayed': 'true' } } };
+  }
+  const { change, render } = outcome.value;
+  outcome.value.committed?.();
+  if (change === undefined) return { ok: true, answer: { body: render() } };
+  services.wake();
+  const seconds = operation.waits ? waitSecondsOf(headers.prefer) : undefined;
+  if (seconds === undefined) return { ok: true, answer: { body: render() } };
+  if (seconds > 0) await services.waitApplied(change, seconds * 1000);
+  return { ok: true, answer: { body: render(), headers: { 'preference-applied': `wait=${seconds}` } } };
+}
+
+/** A string is a kept answer. */
+async function runOnce(
+  executor: Executor,
+  call: Call,
+  key: string,
+  run: (executor: Executor) => Promise<Outcome<Written>>,
+): Promise<Outcome<Written | string>> {
+  const apiKey = String(call.raw.headers['x-api-key']);
+  const name: RequestName = { keyUuid: call.caller.keyUuid, key, hash: hashOf(call) };
+  const claim = await claimRequest(executor, name);
+  if (claim.kind === 'repeated') return done(openAnswer(apiKey, claim.answer));
+  if (claim.kind === 'other') {
+    return refuse('idempotency_key_reused', {
+      field: 'Idempotency-Key',
+      code: 'idempotency_key_reused',
+      message: 'Idempotency-Key: was used before with another request; a new request needs a new key',
+    });
+  }
+  const outcome = await run(executor);
+  if (outcome.ok) await keepAnswer(executor, name, sealAnswer(apiKey, outcome.value.render()));
+  return outcome;
+}
+
+/** The same request whatever the order of members in its body. */
+function hashOf(call: Call): Buffer {
+  const text = `${call.raw.method} ${call.raw.url}\n${sortedJson(call.body)}`;
+  return hash('sha256', text, 'buffer');
+}
+
+function sortedJson(value: unknown): string {
+  return (
+    JSON.stringify(value, (_, each: unknown) =>
+      typeof each === 'object' && each !== null && !Array.isArray(each)
+        ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
+        : each,
+    ) ?? ''
+  );
+}
