@@ -4,10 +4,9 @@
  * Never looks at other rules: order, merging and sharing are the layout's.
  */
 import { protocolNumbers } from '@levee/contract/protocols.ts';
-import { extensionHeaderNames, mptcpOptionKind, portTransportNumbers } from '../firewall/protocol-traits.ts';
+import { mptcpOptionKind } from '../firewall/protocol-traits.ts';
 import { burstPackets, type ConnectionState, type PacketType, type PortRange, type Rule } from '../firewall/rule.ts';
-import { formatAddress } from '../net/address.ts';
-import { type AddressRange, familyBits } from '../net/prefix.ts';
+import type { AddressRange } from '../net/prefix.ts';
 import { prefixOfRange } from '../net/range.ts';
 import { portTransportsSet, refuseChain, ruleChain } from './names.ts';
 
@@ -118,11 +117,11 @@ function conditions(rule: Rule): string[] {
   if (rule.destinationPorts) all.push(`th dport ${portText(rule.destinationPorts)}`);
   if (rule.src) all.push(...sourceConditions(rule.src));
   if (rule.packetLengthBytes !== undefined) {
-    // The header's own field, not `meta length`: at ingress the frame's padding is still there.
+    // The header's own field (raw, see the source), not `meta length`: at ingress the frame's padding is still there.
     all.push(
       rule.dst.family === 4
-        ? `ip length ${rule.packetLengthBytes}`
-        : `ip6 length ${rule.packetLengthBytes - ipv6HeaderBytes}`,
+        ? `@nh,16,16 ${rule.packetLengthBytes}`
+        : `@nh,32,16 ${rule.packetLengthBytes - ipv6HeaderBytes}`,
     );
   }
   // Raw (octet 13 of RFC 9293, 3.1): by name nft 1.0.6 turns some combinations into others' notation.
@@ -173,15 +172,20 @@ function portText(range: PortRange): string {
   return range.start === range.end ? `${range.start}` : `${range.start}-${range.end}`;
 }
 
+/**
+ * As raw octets of the network header: `ip saddr` makes nft add a check of the family to every rule, which the choice
+ * of the chain has made already, and the kernel pays for each expression by name when it loads it.
+ */
 function sourceConditions(range: AddressRange): string[] {
-  const field = range.family === 4 ? 'ip saddr' : 'ip6 saddr';
-  const start = formatAddress({ family: range.family, value: range.start });
+  const [offset, bits] = range.family === 4 ? [96, 32] : [64, 128];
   const prefix = prefixOfRange(range);
   if (prefix?.length === 0) return [];
-  if (prefix === undefined) return [`${field} ${start}-${formatAddress({ family: range.family, value: range.end })}`];
-  return [prefix.length === familyBits(range.family) ? `${field} ${start}` : `${field} ${start}/${prefix.length}`];
+  if (prefix !== undefined && prefix.length % 8 === 0) {
+    return [`@nh,${offset},${prefix.length} ${hexadecimal(prefix.value >> BigInt(bits - prefix.length))}`];
+  }
+  return [`@nh,${offset},${bits} ${hexadecimal(range.start)}-${hexadecimal(range.end)}`];
 }
 
-/** For the tests and for whoever renders the table's fixed parts. */
-export const portTransportElements: readonly number[] = portTransportNumbers;
-export const extensionHeaders: readonly string[] = extensionHeaderNames;
+function hexadecimal(value: bigint): string {
+  return `0x${value.toString(16)}`;
+}

@@ -1,0 +1,97 @@
+/**
+ * A network namespace of a test's own in which nft loads what the compiler wrote, and what the kernel then says it
+ * holds. Never used outside tests.
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+
+/** Why nothing can be loaded here; undefined when it can. */
+export function kernelObstacle(): string | undefined {
+  if (process.getuid?.() !== 0) return 'needs root';
+  if (spawnSync('nft', ['--version']).status !== 0) return 'needs nft (Debian package nftables)';
+  if (spawnSync('ip', ['-V']).status !== 0) return 'needs ip (Debian package iproute2)';
+  return undefined;
+}
+
+/** What a table holds, in an order of names; counters and other state left out. */
+export interface TableContent {
+  readonly chains: ReadonlyMap<string, readonly string[]>;
+  /** Sets and maps with their type, elements sorted. */
+  readonly sets: ReadonlyMap<string, readonly string[]>;
+}
+
+let made = 0;
+
+export class TestNamespace {
+  readonly name: string;
+
+  constructor() {
+    this.name = `lvcore-${process.pid}-${(made++).toString(36)}`;
+    execFileSync('ip', ['netns', 'add', this.name]);
+    process.once('exit', this.#remove);
+    this.run('ip', ['link', 'set', 'lo', 'up']);
+  }
+
+  run(command: string, args: readonly string[], input = ''): string {
+    return execFileSync('ip', ['netns', 'exec', this.name, command, ...args], {
+      input,
+      encoding: 'utf8',
+      maxBuffer: 1 << 28,
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+  }
+
+  /** Throws with nft's message. */
+  load(text: string): void {
+    if (text !== '') this.run('nft', ['-f', '-'], text);
+  }
+
+  /** `-nn`: numbers for whatever has a name. */
+  list(...what: readonly string[]): string {
+    return this.run('nft', ['-nn', 'list', ...what]);
+  }
+
+  content(): TableContent {
+    return tableContent(this.run('nft', ['-nn', '-s', 'list', 'table', 'inet', 'levee']));
+  }
+
+  [Symbol.dispose](): void {
+    process.removeListener('exit', this.#remove);
+    this.#remove();
+  }
+
+  readonly #remove = (): void => {
+    spawnSync('ip', ['netns', 'delete', this.name]);
+  };
+}
+
+/** nft's listing: a block a set, map or chain, its lines indented twice. */
+function tableContent(listing: string): TableContent {
+  const chains = new Map<string, string[]>();
+  const sets = new Map<string, string[]>();
+  for (const block of listing.matchAll(/^\t(chain|set|map) (\S+) \{\n([\s\S]*?)^\t\}/gm)) {
+    const [, kind, name = '', body = ''] = block;
+    if (kind === 'chain')
+      chains.set(
+        name,
+        body
+          .split('\n')
+          .map((line) => line.trim())
+          .filter(Boolean),
+      );
+    else
+      sets.set(
+        name,
+        body
+          .replace(/elements = \{|\}/g, ',')
+          .split(/[,\n]/)
+          .map((part) => part.trim())
+          .filter(Boolean)
+          .sort(),
+      );
+  }
+  return { chains: sorted(chains), sets: sorted(sets) };
+}
+
+function sorted<V>(map: ReadonlyMap<string, V>): Map<string, V> {
+  return new Map([...map].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
