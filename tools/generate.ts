@@ -5,10 +5,12 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { renderConfigurationPage } from '../packages/cli/src/config/document.ts';
+import { renderOpenapiFile } from '../packages/contract/src/openapi-file.ts';
 
 /** Path in the repository → its whole text. */
 const generated: Readonly<Record<string, () => string>> = {
   'docs/configuration.md': renderConfigurationPage,
+  'packages/contract/generated/openapi.json': renderOpenapiFile,
 };
 
 const root = join(import.meta.dirname, '..');

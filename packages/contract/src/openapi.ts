@@ -22,7 +22,7 @@ const tags: readonly { name: string; description: string }[] = [
 ];
 
 export function openapiDocument(operations: readonly Operation[], options: OpenapiOptions): JsonObject {
-  const components = new Map<string, Json>();
+  const components: Components = { schemas: new Map(), responses: new Map() };
   const paths: Record<string, JsonObject> = {};
   for (const operation of operations) {
     const path = paths[operation.path] ?? {};
@@ -46,12 +46,22 @@ export function openapiDocument(operations: readonly Operation[], options: Opena
     paths,
     components: {
       securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' } },
-      schemas: Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))),
+      responses: sorted(components.responses),
+      schemas: sorted(components.schemas),
     },
   };
 }
 
-function operationObject(operation: Operation, components: Map<string, Json>): JsonObject {
+interface Components {
+  readonly schemas: Map<string, Json>;
+  readonly responses: Map<string, Json>;
+}
+
+function sorted(named: ReadonlyMap<string, Json>): JsonObject {
+  return Object.fromEntries([...named].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function operationObject(operation: Operation, components: Components): JsonObject {
   const object: JsonObject = {
     operationId: operation.id,
     tags: [operation.tag],
@@ -73,7 +83,7 @@ function describe(operation: Operation): string {
   return operation.description === undefined ? keys : `${operation.description} ${keys}`;
 }
 
-function parametersOf(operation: Operation, components: Map<string, Json>): Json[] {
+function parametersOf(operation: Operation, components: Components): Json[] {
   const parameters: Json[] = [];
   for (const [where, schema] of [
     ['path', operation.params],
@@ -110,27 +120,30 @@ function header(name: string, description: string, schema: JsonObject): Json {
   return { name, in: 'header', required: false, description, schema };
 }
 
-function responsesOf(operation: Operation, components: Map<string, Json>): JsonObject {
+function responsesOf(operation: Operation, components: Components): JsonObject {
   const answer: JsonObject = { schema: schemaObject(operation.answer, components) };
   if (operation.example?.answer !== undefined) answer.example = operation.example.answer as Json;
   const responses: JsonObject = { '200': { description: 'Done.', content: { 'application/json': answer } } };
   if (operation.entityTag) responses['304'] = { description: 'The client holds this very answer.' };
   const byStatus = Map.groupBy(errorsOf(operation), (code) => errors[code].status);
   for (const status of [...byStatus.keys()].sort((a, b) => a - b)) {
-    responses[String(status)] = errorResponse(byStatus.get(status) ?? []);
+    responses[String(status)] = errorResponse(status, byStatus.get(status) ?? [], components.responses);
   }
   return responses;
 }
 
-function errorResponse(codes: readonly ErrorCode[]): Json {
-  return {
+/** Named by what it can say: many operations share each. */
+function errorResponse(status: number, codes: readonly ErrorCode[], responses: Map<string, Json>): Json {
+  const name = `${status}.${codes.toSorted().join('.')}`;
+  responses.set(name, {
     description: codes.map((code) => `\`${code}\`: ${errors[code].summary}`).join(' '),
     content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
-  };
+  });
+  return { $ref: `#/components/responses/${name}` };
 }
 
 /** A plain copy, in which named schemas are references. */
-function schemaObject(schema: object, components: Map<string, Json>): Json {
+function schemaObject(schema: object, components: Components): Json {
   const copy = (value: unknown): Json => {
     if (Array.isArray(value)) return value.map(copy);
     if (typeof value !== 'object' || value === null) return value as Json;
@@ -139,9 +152,9 @@ function schemaObject(schema: object, components: Map<string, Json>): Json {
     const object = () => Object.fromEntries(members.map(([key, each]) => [key, copy(each)]));
     if (typeof name !== 'string') return object();
     // Reserved first, so that a schema that holds itself would end.
-    if (!components.has(name)) {
-      components.set(name, null);
-      components.set(name, object());
+    if (!components.schemas.has(name)) {
+      components.schemas.set(name, null);
+      components.schemas.set(name, object());
     }
     return { $ref: `#/components/schemas/${name}` };
   };

@@ -35,6 +35,8 @@ export interface ApiServices extends WriteServices {
   /** Paths of `mount`, for 405. */
   readonly mounted?: readonly { readonly method: string; readonly path: string }[];
   readonly now?: () => number;
+  /** A key that may be of another form than those made here. */
+  readonly operatorKey?: string | undefined;
 }
 
 export interface Api extends HttpServer {
@@ -46,7 +48,7 @@ export interface Api extends HttpServer {
 export function createApi(services: ApiServices): Api {
   const server = createHttpServer(services.log);
   const now = services.now ?? Date.now;
-  const keys = createKeyRing(services.pool, now);
+  const keys = createKeyRing(services.pool, { now, anyForm: services.operatorKey });
   const { pool, states } = services;
   let document = '';
   const handlers: Record<string, Handler> = {

@@ -1,0 +1,118 @@
+/**
+ * Wires the control plane of one process: database, schema, operator, HTTP. The only file of the server that knows all
+ * of its parts. Never reads the environment and never ends the process: that is the command's.
+ */
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import { createApi } from './http/api.ts';
+import { ensureOperator } from './operator-key.ts';
+import { type Database, type DatabaseAddress, openDatabase } from './store/database.ts';
+import { type EmbeddedPostgres, startEmbedded } from './store/embedded/embedded-postgres.ts';
+import { migrate } from './store/migrate.ts';
+
+export interface ServerConfig {
+  readonly listen: { readonly host: string; readonly port: number };
+  /** Made with mode 0700 when missing. */
+  readonly dataDirectory: string;
+  /** Absent: an embedded PostgreSQL in the data directory. */
+  readonly databaseUrl?: string | undefined;
+  /** Key of the operator of a new installation; absent: one is made. */
+  readonly operatorKey?: string | undefined;
+  readonly log: Logger;
+}
+
+export interface ServerHandle {
+  /** `http://127.0.0.1:8080`, with the port that was really taken. */
+  readonly address: string;
+  /** Same routes, mode 0600. */
+  readonly socketPath: string;
+  readonly database: Database;
+  /** At the one start that made it. */
+  readonly newOperatorKey: string | undefined;
+  /** Finishes what is under way, then closes everything. Idempotent. */
+  close(): Promise<void>;
+}
+
+export type StartResult =
+  | { readonly ok: true; readonly server: ServerHandle }
+  /** For the person who started it. */
+  | { readonly ok: false; readonly message: string };
+
+const lastUsesEveryMilliseconds = 5_000;
+
+/** What cannot work comes back as a message; throws only what is a bug or a database that is away. */
+export async function startServer(config: ServerConfig): Promise<StartResult> {
+  const { log } = config;
+  const undo: (() => Promise<unknown>)[] = [];
+  const close = async () => {
+    for (let step = undo.pop(); step !== undefined; step = undo.pop()) await step();
+  };
+  try {
+    const result = await start(config, undo, close);
+    if (!result.ok) await close();
+    return result;
+  } catch (error) {
+    await close().catch((failure: unknown) => log.error({ err: failure }, 'closing after a failed start'));
+    throw error;
+  }
+}
+
+async function start(
+  config: ServerConfig,
+  undo: (() => Promise<unknown>)[],
+  close: () => Promise<void>,
+): Promise<StartResult> {
+  const { log } = config;
+  await mkdir(config.dataDirectory, { recursive: true, mode: 0o700 });
+  let address: DatabaseAddress;
+  if (config.databaseUrl === undefined) {
+    const started = await startEmbedded({ dataDirectory: config.dataDirectory, log: (text) => log.info(text) });
+    if (!started.ok) return started;
+    const embedded: EmbeddedPostgres = started.postgres;
+    undo.push(() => embedded.stop());
+    address = embedded.address;
+  } else {
+    address = { url: config.databaseUrl };
+  }
+  const database = openDatabase(address);
+  undo.push(() => database.close());
+  const migrated = await migrate(database);
+  if (!migrated.ok) return migrated;
+  const operator = await ensureOperator(database.pool, config.dataDirectory, config.operatorKey);
+  if (!operator.ok) return operator;
+
+  const api = createApi({
+    pool: database.pool,
+    states: { stateOf: () => ({ state: 'pending', reason: 'No router is enrolled.', applied: [] }) },
+    wake: () => {},
+    waitApplied: async () => {},
+    log,
+    operatorKey: config.operatorKey,
+    isReady: async () => (await database.pool.query('select 1')).rowCount === 1,
+  });
+  const socketPath = join(config.dataDirectory, 'control.sock');
+  undo.push(() => api.close());
+  let port: number;
+  try {
+    ({ port } = await api.listen(config.listen, socketPath));
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === undefined || !listenFaults.has(code)) throw error;
+    return { ok: false, message: `cannot listen on ${config.listen.host}:${config.listen.port}: ${message}` };
+  }
+  const uses = setInterval(() => {
+    api.keys.flush().catch((error: unknown) => log.debug({ err: error }, 'last uses of keys are kept for later'));
+  }, lastUsesEveryMilliseconds);
+  undo.push(async () => {
+    clearInterval(uses);
+    await api.keys.flush().catch(() => {});
+  });
+  const host = config.listen.host.includes(':') ? `[${config.listen.host}]` : config.listen.host;
+  return {
+    ok: true,
+    server: { address: `http://${host}:${port}`, socketPath, database, newOperatorKey: operator.made, close },
+  };
+}
+
+const listenFaults = new Set(['EADDRINUSE', 'EACCES', 'EADDRNOTAVAIL', 'ENAMETOOLONG', 'ENOTFOUND', 'EINVAL']);
