@@ -143,16 +143,23 @@ export interface IdempotencyTable {
   created_at: Defaulted<Date>;
 }
 
-/** What a rule was before a change that awaits confirmation; `before` null: it did not exist. See undo.ts. */
+/** How to take one rule back to what it was before a change that awaits confirmation. See undo.ts. */
 export interface UndoEntry {
   readonly uuid: string;
+  /** change_position that the change gave the rule; another one by now means a later change, which stands. */
+  readonly position: number;
+  /** Null: the change created the rule. */
   readonly before: UndoRule | null;
 }
 
 export interface UndoRule {
+  readonly owner_uuid: string;
+  readonly provider_uuid: string;
+  readonly sequence: number;
   readonly fields: StoredRuleFields;
   /** RFC 3339, or null. */
   readonly expires_at: string | null;
+  readonly created_at: string;
 }
 
 export interface ConfirmationTable {
