@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { type LabControl, type LabPlace, runLab } from '@levee/lab/demo.ts';
 import { loadConfig } from '../config/load.ts';
 import { CommandFailure, type Output } from '../output.ts';
-import { startAll } from './up.ts';
+import { startBoth } from '../supervise/both.ts';
 
 export async function lab(output: Output): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'levee-lab-'));
@@ -34,7 +34,7 @@ async function startLevee(place: LabPlace, folder: string, output: Output): Prom
   };
   const loaded = loadConfig({ environment: {}, options, file: null });
   if (!loaded.ok) throw new CommandFailure(loaded.problems.join('\n'));
-  const running = await startAll(loaded.loaded, output);
+  const running = await startBoth(loaded.loaded, output);
   try {
     const { enforcement, ready } = running;
     if (enforcement.mode !== 'kernel') throw new CommandFailure(`nothing is enforced: ${enforcement.reason}`);

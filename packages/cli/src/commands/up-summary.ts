@@ -1,24 +1,12 @@
 /** Owns the words of `levee up`, once everything runs. Pure. */
 import { join } from 'node:path';
 import type { Config } from '../config/settings.ts';
-import type { ReadyMessage } from '../supervise/messages.ts';
+import type { Enforcement, Running } from '../supervise/both.ts';
 import { version } from '../version.ts';
-
-export interface Enforcement {
-  readonly mode: 'kernel' | 'dry' | 'off';
-  readonly reason?: string;
-  readonly by?: string;
-}
-
-export interface Up {
-  readonly ready: ReadyMessage;
-  readonly enforcement: Enforcement;
-  readonly processes: object;
-}
 
 /** Lines for people, and the same as a value for programs. */
 export function renderUp(
-  { ready, enforcement, processes }: Up,
+  { ready, enforcement }: Omit<Running, 'stop'>,
   config: Config,
   seconds: number,
 ): { text: string; value: object } {
@@ -42,13 +30,12 @@ export function renderUp(
       ...(newOperatorKey === undefined ? {} : { operator_key: newOperatorKey }),
       operator_key_file: keyFile,
       enforcement,
-      processes,
     },
   };
 }
 
-function describeEnforcement({ mode, reason, by }: Enforcement, namespace: string | undefined): string {
+function describeEnforcement({ mode, reason }: Enforcement, namespace: string | undefined): string {
   if (mode !== 'kernel') return `NOTHING IS ENFORCED: ${reason ?? 'no reason was given'}; rules stay pending`;
   const where = namespace === undefined ? 'on this machine' : `in the network namespace ${namespace}`;
-  return `in the kernel, ${where}${by === undefined ? '' : ` (${by})`}`;
+  return `in the kernel, ${where}`;
 }

@@ -2,8 +2,8 @@
  * Owns how the two children of `levee up` are called: program, arguments, environment. Each gets the settings it reads
  * and nothing else: the edge, which works on the kernel, never sees the database's address or the operator key.
  */
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { commandInNamespace } from '@levee/edge/netns.ts';
 import { type Loaded, toEnvironment } from '../config/load.ts';
 import { type Config, settings } from '../config/settings.ts';
@@ -41,8 +41,28 @@ export function edgeProcess(loaded: Loaded, place: Place): Call {
     [settings.edgeStateDirectory.environment]: place.edgeState,
     [settings.edgeControl.environment]: `unix:${join(place.data, 'control.sock')}`,
   };
-  const namespace = isRoot() ? loaded.config.edgeNetns : undefined;
-  return { argv: commandInNamespace(namespace, [process.execPath, program, 'edge', '--no-config']), environment };
+  const command = [process.execPath, program, 'edge', '--no-config'];
+  if (!isRoot()) return { argv: command, environment };
+  const confined = ['setpriv', '--no-new-privs', ...capabilityOptions(place), ...command];
+  return { argv: commandInNamespace(loaded.config.edgeNetns, confined), environment };
+}
+
+/**
+ * The edge keeps one capability of root's, the one that nftables asks for (capabilities(7)); and the one that opens
+ * files of others only where it could not read its own program or state otherwise.
+ */
+function capabilityOptions(place: Place): string[] {
+  const closed = [program, process.execPath, place.data].some((path) => !isOpenToPlainRoot(path));
+  const kept = `-all,+net_admin${closed ? ',+dac_override' : ''}`;
+  return ['--bounding-set', kept, '--inh-caps', kept];
+}
+
+/** Can uid 0 get there by owner's and others' rights alone? */
+function isOpenToPlainRoot(path: string): boolean {
+  const { uid, mode } = statSync(path);
+  const needed = path === program ? 0o4 : 0o1;
+  const granted = uid === 0 ? mode >> 6 : mode;
+  return (granted & needed) !== 0 && (path === '/' || isOpenToPlainRoot(dirname(path)));
 }
 
 /** Why the local edge cannot be started as configured; undefined when it can. */

@@ -19,8 +19,6 @@ export interface EnforcementMessage {
   readonly type: 'enforcement';
   readonly mode: 'kernel' | 'dry';
   readonly reason?: string;
-  /** For people: `nftables 1.0.6 (library)`. */
-  readonly by?: string;
 }
 
 /** Why it is about to end, for the person who started it. Trying again will not help. */
