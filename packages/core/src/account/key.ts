@@ -6,7 +6,7 @@
 
 export type KeyRole = 'operator' | 'provider' | 'user' | 'router';
 
-/** Bytes that makeApiKeyText takes: 256 bits, 43 characters. */
+/** Bytes that makeKey takes: 256 bits, 43 characters. */
 export const KEY_RANDOM_BYTES = 32;
 
 const LETTERS: Readonly<Record<KeyRole, string>> = { operator: 'o', provider: 'p', user: 'u', router: 'r' };
@@ -21,7 +21,7 @@ const SHAPE = /^lv_([opur])_([0-9A-Za-z]{22,64})_([0-9A-Za-z]{6})$/;
  * A new key's text. Base 62 of the whole number that the bytes spell: 62^43 > 2^256, so nothing is lost and every key
  * has the same length. Throws on another number of bytes: a short key would be a bug.
  */
-export function makeApiKeyText(role: KeyRole, random: Uint8Array): string {
+export function makeKey(role: KeyRole, random: Uint8Array): string {
   if (random.length !== KEY_RANDOM_BYTES) throw new RangeError(`a key takes ${KEY_RANDOM_BYTES} random bytes`);
   let value = 0n;
   for (const byte of random) value = (value << 8n) | BigInt(byte);
@@ -30,7 +30,7 @@ export function makeApiKeyText(role: KeyRole, random: Uint8Array): string {
 }
 
 /** The role that a well-formed key claims, or undefined when form or checksum is wrong. Proves nothing else. */
-export function readApiKeyText(text: string): KeyRole | undefined {
+export function parseKeyRole(text: string): KeyRole | undefined {
   const match = SHAPE.exec(text);
   if (match === null) return undefined;
   const [, letter = '', , given] = match;
