@@ -1,0 +1,146 @@
+/**
+ * Reads and prunes the change log. Entries are written by the statements of commands, in their own transactions; this
+ * file never writes one.
+ *
+ * Order: (xid, position). An entry is settled when its xid lies below the transaction horizon: then no transaction
+ * that could write before it is still under way. A bare sequence cannot promise that: positions are drawn before
+ * commit, and a reader that goes by them skips whatever commits late.
+ */
+import type pg from 'pg';
+import type { Cursor } from './cursor.ts';
+
+export interface ChangeEntry extends Cursor {
+  readonly kind: string;
+  readonly objectUuid: string;
+  /** Milliseconds since 1970, by the database's clock. */
+  readonly atMilliseconds: number;
+}
+
+/** A rule as it is now, for a router. */
+export interface PresentRule {
+  readonly uuid: string;
+  readonly sequence: number;
+  /** JSON text of the canonical wire fields. */
+  readonly fields: string;
+}
+
+/** What happened after a cursor, folded to the present state, all of one database snapshot. */
+export interface ChangesSince {
+  /** The last settled entry's place, or the cursor asked from. */
+  readonly cursor: Cursor;
+  readonly entries: readonly ChangeEntry[];
+  /**
+   * Entries that are committed and not settled yet. Their objects' state is in the snapshot too, so that the state is
+   * that of one moment, but the cursor stays before them: they are read again.
+   */
+  readonly unsettled: readonly ChangeEntry[];
+  readonly upsert: ReadonlyMap<string, PresentRule>;
+  readonly remove: readonly string[];
+  /** False: there is more; read on from `cursor`. */
+  readonly complete: boolean;
+}
+
+interface LogRow {
+  readonly xid: string;
+  readonly position: number;
+  readonly kind: string;
+  readonly object_uuid: string;
+  readonly at_ms: number;
+  readonly settled: boolean;
+  readonly sequence: number | null;
+  readonly fields: string | null;
+}
+
+/** What can run a statement: a pool, or a connection of one's own. */
+export type Statements = Pick<pg.ClientBase, 'query'> | Pick<pg.Pool, 'query'>;
+
+/** "with ties" on xid: a transaction's entries are never torn apart, however many they are. */
+const READ = `select c.xid::text as xid, c.position, c.kind, c.object_uuid::text as object_uuid,
+    (extract(epoch from c.at) * 1000)::float8 as at_ms,
+    c.xid < pg_snapshot_xmin(pg_current_snapshot()) as settled,
+    r.sequence, r.fields::text as fields
+  from (
+    select * from change where (xid, position) > ($1::xid8, $2::int8) order by xid fetch first $3 rows with ties
+  ) c
+  left join firewall_rule r
+    on c.kind = 'firewall_rule' and r.uuid = c.object_uuid and r.deletion_marked_at is null
+  order by c.xid, c.position`;
+
+/** Throws what the driver throws. `limit` entries, and the rest of the last one's transaction. */
+export async function changesSince(db: Statements, cursor: Cursor, limit: number): Promise<ChangesSince> {
+  const { rows } = await (db as pg.ClientBase).query<LogRow>({
+    name: 'changes_since',
+    text: READ,
+    values: [String(cursor.xid), cursor.position, limit],
+  });
+  const entries: ChangeEntry[] = [];
+  const unsettled: ChangeEntry[] = [];
+  const upsert = new Map<string, PresentRule>();
+  const remove = new Set<string>();
+  for (const row of rows) {
+    const entry: ChangeEntry = {
+      xid: Number(row.xid),
+      position: row.position,
+      kind: row.kind,
+      objectUuid: row.object_uuid,
+      atMilliseconds: row.at_ms,
+    };
+    (row.settled ? entries : unsettled).push(entry);
+    if (row.kind !== 'firewall_rule') continue;
+    if (row.fields === null || row.sequence === null) remove.add(row.object_uuid);
+    else upsert.set(row.object_uuid, { uuid: row.object_uuid, sequence: row.sequence, fields: row.fields });
+  }
+  const last = entries.at(-1);
+  return {
+    cursor: last === undefined ? cursor : { xid: last.xid, position: last.position },
+    entries,
+    unsettled,
+    upsert,
+    remove: [...remove],
+    complete: rows.length < limit,
+  };
+}
+
+export interface Horizon {
+  /** Everything of transactions before this one is settled: as a cursor, its place is (xid, 0). */
+  readonly next: Cursor;
+  /** A cursor before it has lost entries to pruning. */
+  readonly floor: Cursor;
+}
+
+export async function readHorizon(db: Statements): Promise<Horizon> {
+  const { rows } = await (db as pg.ClientBase).query<{ xid: string; floor_xid: string; floor_position: number }>({
+    name: 'change_horizon',
+    text: `select pg_snapshot_xmin(pg_current_snapshot())::text as xid, xid::text as floor_xid,
+      position as floor_position from change_floor`,
+  });
+  const row = rows[0];
+  if (row === undefined) throw new Error('the table change_floor has lost its row');
+  return {
+    next: { xid: Number(row.xid), position: 0 },
+    floor: { xid: Number(row.floor_xid), position: row.floor_position },
+  };
+}
+
+/**
+ * Forgets settled entries older than `keepSeconds` and raises the floor to the last of them, in one transaction.
+ * Replicas that prune at once take turns on the floor's row. Returns how many entries went.
+ */
+export async function pruneChanges(pool: pg.Pool, keepSeconds: number): Promise<number> {
+  const { rows } = await pool.query<{ pruned: number }>(
+    `with last as (
+        select xid, position from change
+        where at < now() - make_interval(secs => $1) and xid < pg_snapshot_xmin(pg_current_snapshot())
+        order by xid desc, position desc limit 1
+      ), raised as (
+        update change_floor f set xid = last.xid, position = last.position from last
+        where (f.xid, f.position) < (last.xid, last.position)
+        returning f.xid, f.position
+      ), gone as (
+        delete from change c using raised where (c.xid, c.position) <= (raised.xid, raised.position) returning 1
+      )
+      select count(*) as pruned from gone`,
+    [keepSeconds],
+  );
+  return rows[0]?.pruned ?? 0;
+}

@@ -1,0 +1,302 @@
+/**
+ * Follows the change log, once a replica, and hands what it reads to every subscriber in this process. The log is the
+ * truth; being woken only makes it sooner: by a commit of this replica, by another replica's notification, and by
+ * polling in any case. Never skips an entry, never hands out a settled one before an earlier one.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type pg from 'pg';
+import { type ChangesSince, changesSince, readHorizon } from './change-log.ts';
+import { type Cursor, compareCursors } from './cursor.ts';
+import type { Database } from './database.ts';
+import { newUuid } from './new-uuid.ts';
+
+export interface TailSubscriber {
+  /**
+   * In order. `changes.cursor` never goes back. An entry that was handed out unsettled comes again, settled, in
+   * `entries`, but its object is then no longer in `upsert` or `remove`: its state has been handed out.
+   */
+  changes(changes: ChangesSince): void;
+  /** Entries were missed (pruned while the database was away, or another database answers now): read a snapshot. */
+  gap(): void;
+}
+
+export interface ChangeTail {
+  /** Everything up to here has been handed out. */
+  readonly cursor: Cursor;
+  /** False while the database is away. */
+  readonly connected: boolean;
+  subscribe(subscriber: TailSubscriber): () => void;
+  /**
+   * Joins at a cursor: reads what lies between it and the tail, hands that to `changes` first, and everything after
+   * it without a hole or an overlap. Resolves false, without joining, when the cursor lies too far back or ahead.
+   */
+  join(cursor: Cursor, subscriber: TailSubscriber): Promise<(() => void) | false>;
+  /** Something was committed here: read now, and tell the other replicas. */
+  wake(): void;
+  stop(): Promise<void>;
+}
+
+export interface TailOptions {
+  readonly pollMilliseconds?: number;
+  readonly log?: (message: string) => void;
+}
+
+export const CHANNEL = 'levee_change';
+/** Entries a statement; a larger transaction still comes whole. */
+const BATCH = 5_000;
+/** Between two notifications: the first goes at once, those within this time after it become one. */
+const NOTIFY_MILLISECONDS = 5;
+/** When something is committed but not settled, look again after this, doubling up to the poll. */
+const HELD_MILLISECONDS = 2;
+
+interface Joiner {
+  readonly cursor: Cursor;
+  readonly subscriber: TailSubscriber;
+  readonly resolve: (leave: (() => void) | false) => void;
+}
+
+/** Resolves once it stands at the present; throws what the driver throws when the database cannot be reached now. */
+export async function startChangeTail(
+  database: Pick<Database, 'connect' | 'pool'>,
+  options: TailOptions = {},
+): Promise<ChangeTail> {
+  const tail = new Tail(database, options);
+  await tail.start();
+  return tail;
+}
+
+class Tail implements ChangeTail {
+  cursor: Cursor = { xid: 0, position: 0 };
+  connected = false;
+  readonly #database: Pick<Database, 'connect' | 'pool'>;
+  readonly #pollMilliseconds: number;
+  readonly #log: (message: string) => void;
+  readonly #replica = newUuid();
+  readonly #subscribers = new Set<TailSubscriber>();
+  #joiners: Joiner[] = [];
+  /** Keys of entries that were handed out unsettled. */
+  #early = new Set<string>();
+  #client: pg.Client | undefined;
+  #stopped = false;
+  #awake = false;
+  #rouse: (() => void) | undefined;
+  #held = HELD_MILLISECONDS;
+  #running: Promise<void> = Promise.resolve();
+  #notifyTimer: NodeJS.Timeout | undefined;
+  #notifyAgain = false;
+  #notifying: Promise<unknown> = Promise.resolve();
+
+  constructor(database: Pick<Database, 'connect' | 'pool'>, options: TailOptions) {
+    this.#database = database;
+    this.#pollMilliseconds = options.pollMilliseconds ?? 250;
+    this.#log = options.log ?? (() => {});
+  }
+
+  async start(): Promise<void> {
+    await this.#connect();
+    this.#running = this.#run();
+  }
+
+  subscribe(subscriber: TailSubscriber): () => void {
+    this.#subscribers.add(subscriber);
+    return () => void this.#subscribers.delete(subscriber);
+  }
+
+  join(cursor: Cursor, subscriber: TailSubscriber): Promise<(() => void) | false> {
+    if (this.#stopped) return Promise.resolve(false);
+    if (this.connected && compareCursors(cursor, this.cursor) === 0 && this.#early.size === 0) {
+      return Promise.resolve(this.subscribe(subscriber));
+    }
+    return new Promise((resolve) => {
+      this.#joiners.push({ cursor, subscriber, resolve });
+      this.#rouseNow();
+    });
+  }
+
+  wake(): void {
+    this.#held = HELD_MILLISECONDS;
+    this.#rouseNow();
+    this.#notify();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#notifyTimer);
+    this.#rouseNow();
+    await this.#running;
+    await this.#notifying;
+    for (const joiner of this.#joiners.splice(0)) joiner.resolve(false);
+    await this.#client?.end().catch(() => {});
+  }
+
+  #rouseNow(): void {
+    this.#awake = true;
+    this.#rouse?.();
+  }
+
+  /** On a connection of the pool: a notification inside a writing transaction would serialise all commits. */
+  #notify(): void {
+    if (this.#stopped) return;
+    if (this.#notifyTimer !== undefined) {
+      this.#notifyAgain = true;
+      return;
+    }
+    this.#notifying = this.#database.pool
+      .query({ name: 'change_notify', text: 'select pg_notify($1, $2)', values: [CHANNEL, this.#replica] })
+      .catch(() => {});
+    this.#notifyTimer = setTimeout(() => {
+      this.#notifyTimer = undefined;
+      if (!this.#notifyAgain) return;
+      this.#notifyAgain = false;
+      this.#notify();
+    }, NOTIFY_MILLISECONDS);
+  }
+
+  async #connect(): Promise<void> {
+    const client = await this.#database.connect('levee change tail');
+    try {
+      client.on('notification', (message) => {
+        if (message.payload === this.#replica) return;
+        this.#held = HELD_MILLISECONDS;
+        this.#rouseNow();
+      });
+      await client.query(`listen ${CHANNEL}`);
+      const { next, floor } = await readHorizon(client);
+      const first = this.cursor.xid === 0;
+      const lost = compareCursors(this.cursor, floor) < 0 || compareCursors(this.cursor, next) > 0;
+      if (first || lost) {
+        this.cursor = next;
+        this.#early.clear();
+      }
+      if (lost && !first) for (const subscriber of [...this.#subscribers]) subscriber.gap();
+      client.on('end', () => {
+        if (this.#client !== client) return;
+        this.connected = false;
+        this.#rouseNow();
+      });
+      this.#client = client;
+      this.connected = true;
+      this.#awake = true;
+    } catch (error) {
+      await client.end().catch(() => {});
+      throw error;
+    }
+  }
+
+  async #run(): Promise<void> {
+    let pause = 50;
+    while (!this.#stopped) {
+      try {
+        if (!this.connected) {
+          await this.#connect();
+          this.#log('following the change log again');
+        }
+        await this.#sleep();
+        if (!this.#stopped && this.connected) await this.#read();
+        pause = 50;
+      } catch (error) {
+        if (this.connected) this.#log(`the change log cannot be read: ${(error as Error).message}`);
+        this.connected = false;
+        const client = this.#client;
+        this.#client = undefined;
+        void client?.end().catch(() => {});
+        if (!this.#stopped) await delay(pause);
+        pause = Math.min(pause * 2, 1_000);
+      }
+    }
+  }
+
+  /** Until woken, or the next look is due. */
+  async #sleep(): Promise<void> {
+    if (!this.#awake && !this.#stopped) {
+      const milliseconds = this.#early.size > 0 ? Math.min(this.#held, this.#pollMilliseconds) : this.#pollMilliseconds;
+      this.#held = Math.min(this.#held * 2, this.#pollMilliseconds);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const timer = setTimeout(resolve, milliseconds);
+      this.#rouse = resolve;
+      await promise;
+      this.#rouse = undefined;
+      clearTimeout(timer);
+    }
+    this.#awake = false;
+  }
+
+  async #read(): Promise<void> {
+    const client = this.#client;
+    if (client === undefined) return;
+    for (;;) {
+      const changes = await changesSince(client, this.cursor, BATCH);
+      this.#hand(this.#withoutRepeats(changes));
+      if (changes.complete || changes.entries.length === 0 || this.#stopped) break;
+    }
+    await this.#admit(client);
+  }
+
+  /** Takes away the objects whose state was handed out before, while their entries were unsettled. */
+  #withoutRepeats(changes: ChangesSince): ChangesSince {
+    const early = this.#early;
+    const now = new Set(changes.unsettled.map(keyOf));
+    this.#early = now;
+    if (early.size === 0) return changes;
+    const fresh = new Set<string>();
+    for (const entry of [...changes.entries, ...changes.unsettled]) {
+      if (!early.has(keyOf(entry))) fresh.add(entry.objectUuid);
+    }
+    // Beyond a read's limit, an entry handed out early may not be in it: it stays known.
+    const last = changes.unsettled.at(-1) ?? changes.entries.at(-1);
+    if (!changes.complete && last !== undefined) {
+      for (const key of early) if (compareCursors(cursorOfKey(key), last) > 0) now.add(key);
+    }
+    return {
+      ...changes,
+      unsettled: changes.unsettled.filter((entry) => !early.has(keyOf(entry))),
+      upsert: new Map([...changes.upsert].filter(([uuid]) => fresh.has(uuid))),
+      remove: changes.remove.filter((uuid) => fresh.has(uuid)),
+    };
+  }
+
+  #hand(changes: ChangesSince): void {
+    this.cursor = changes.cursor;
+    if (changes.entries.length === 0 && changes.unsettled.length === 0) return;
+    for (const subscriber of [...this.#subscribers]) subscriber.changes(changes);
+  }
+
+  /** Between two reads nothing is handed out, so that a joiner neither misses nor repeats anything. */
+  async #admit(client: pg.Client): Promise<void> {
+    while (this.#joiners.length > 0) {
+      const joiners = this.#joiners.splice(0);
+      const { next, floor } = await readHorizon(client).catch((error: Error) => {
+        this.#joiners.unshift(...joiners);
+        throw error;
+      });
+      const far = (joiner: Joiner) =>
+        compareCursors(joiner.cursor, floor) < 0 || compareCursors(joiner.cursor, next) > 0;
+      for (const joiner of joiners.filter(far)) joiner.resolve(false);
+      const near = joiners.filter((joiner) => !far(joiner));
+      const from = near.map((joiner) => joiner.cursor).sort(compareCursors)[0];
+      if (from === undefined) continue;
+      // One statement for all of them: whoever stands further on gets a little again, in its present state.
+      const missed = await changesSince(client, from, BATCH).catch((error: Error) => {
+        this.#joiners.unshift(...near);
+        throw error;
+      });
+      for (const { subscriber, resolve } of near) {
+        if (!missed.complete) {
+          resolve(false);
+          continue;
+        }
+        if (missed.entries.length > 0 || missed.unsettled.length > 0) subscriber.changes(missed);
+        resolve(this.subscribe(subscriber));
+      }
+    }
+  }
+}
+
+function keyOf(entry: Cursor): string {
+  return `${entry.xid}.${entry.position}`;
+}
+
+function cursorOfKey(key: string): Cursor {
+  const [xid, position] = key.split('.');
+  return { xid: Number(xid), position: Number(position) };
+}

@@ -1,0 +1,59 @@
+/**
+ * Reads the whole desired state as of one moment, in chunks: memory stays that of a chunk, however many rules there
+ * are. Holds one connection and one read-only transaction while it is iterated; the consumer must not dawdle.
+ */
+import type pg from 'pg';
+import type { PresentRule } from './change-log.ts';
+import type { Cursor } from './cursor.ts';
+
+export interface Snapshot {
+  /** Changes from here on are not promised to be in the chunks; those before are. */
+  readonly cursor: Cursor;
+  /** Rules in order of creation, none that is marked for deletion. Iterate to the end, or return early. */
+  readonly chunks: AsyncGenerator<readonly PresentRule[], void, undefined>;
+}
+
+/**
+ * Repeatable read: all chunks see the transactions that were committed at the first statement, which also gives the
+ * cursor (its xmin, 0). Transactions from xmin on may be in the chunks as well; reading on from the cursor repeats
+ * them, which is harmless because changes carry the present state.
+ */
+export async function openSnapshot(pool: pg.Pool, chunkRules: number): Promise<Snapshot> {
+  const client = await pool.connect();
+  try {
+    await client.query('begin transaction isolation level repeatable read read only');
+    const { rows } = await client.query<{ xid: string }>('select pg_snapshot_xmin(pg_current_snapshot())::text as xid');
+    await client.query(
+      `declare desired no scroll cursor for
+        select uuid::text as uuid, sequence, fields::text as fields from firewall_rule
+        where deletion_marked_at is null order by sequence`,
+    );
+    return { cursor: { xid: Number(rows[0]?.xid), position: 0 }, chunks: chunksOf(client, chunkRules) };
+  } catch (error) {
+    client.release(error as Error);
+    throw error;
+  }
+}
+
+async function* chunksOf(client: pg.PoolClient, size: number): AsyncGenerator<readonly PresentRule[], void, undefined> {
+  let failed: Error | undefined;
+  try {
+    for (;;) {
+      const { rows } = await client.query<{ uuid: string; sequence: number; fields: string }>(
+        `fetch ${size} from desired`,
+      );
+      if (rows.length > 0) yield rows;
+      if (rows.length < size) return;
+    }
+  } catch (error) {
+    failed = error as Error;
+    throw error;
+  } finally {
+    // Ends the cursor too. A connection that cannot even roll back is thrown away.
+    if (failed === undefined)
+      await client.query('rollback').catch((error: Error) => {
+        failed = error;
+      });
+    client.release(failed);
+  }
+}
