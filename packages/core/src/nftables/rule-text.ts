@@ -26,6 +26,12 @@ export interface OwnChain {
  */
 export const fragmentMark = 0x08000000;
 
+/**
+ * Set on later IPv6 fragments where they enter the hook. `th` reads whatever lies where ports would be, also in a
+ * fragment that has none (measured: kernel 6.18), and no match says "no fragment header, or offset 0" in one.
+ */
+export const laterFragmentMark = 0x04000000;
+
 /** linux/if_packet.h */
 const packetTypeNumbers: Record<PacketType, number> = { host: 0, broadcast: 1, multicast: 2, other: 3 };
 
@@ -115,6 +121,9 @@ function conditions(rule: Rule): string[] {
   const all = [...protocolConditions(rule)];
   if (rule.sourcePorts) all.push(`th sport ${portText(rule.sourcePorts)}`);
   if (rule.destinationPorts) all.push(`th dport ${portText(rule.destinationPorts)}`);
+  // Raw (octet 13 of RFC 9293, 3.1): by name nft 1.0.6 turns some combinations into others' notation.
+  if (rule.tcpFlags !== undefined) all.push(`@th,104,8 & ${rule.tcpFlags} == ${rule.tcpFlags}`);
+  if (rule.sourcePorts || rule.destinationPorts || rule.tcpFlags !== undefined) all.push(showsTransport(rule));
   if (rule.src) all.push(...sourceConditions(rule.src));
   if (rule.packetLengthBytes !== undefined) {
     // The header's own field (raw, see the source), not `meta length`: at ingress the frame's padding is still there.
@@ -124,11 +133,14 @@ function conditions(rule: Rule): string[] {
         : `@nh,32,16 ${rule.packetLengthBytes - ipv6HeaderBytes}`,
     );
   }
-  // Raw (octet 13 of RFC 9293, 3.1): by name nft 1.0.6 turns some combinations into others' notation.
-  if (rule.tcpFlags !== undefined) all.push(`@th,104,8 & ${rule.tcpFlags} == ${rule.tcpFlags}`);
   if (rule.packetType !== undefined) all.push(`meta pkttype ${packetTypeNumbers[rule.packetType]}`);
   if (rule.connectionState !== undefined) all.push(`ct state ${stateBits[rule.connectionState]}`);
   return all;
+}
+
+/** Not a later fragment. Behind ports and flags: most packets are told apart by those. */
+function showsTransport(rule: Rule): string {
+  return rule.dst.family === 4 ? 'ip frag-off & 0x1fff == 0' : `meta mark & ${laterFragmentMark} == 0`;
 }
 
 /** Numbers, because nft 1.0.6 reads some protocol names as others (mptcp as tcp). */

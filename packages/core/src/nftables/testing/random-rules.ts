@@ -97,7 +97,7 @@ export function arbitraryProfileRule(numbers: number): fc.Arbitrary<Rule> {
         uuid: ruleUuid(number),
         sequence: number,
         priority: wide === 0 ? 1 + (number % 60) : 30,
-        dst: prefixOf({ family: 4, value: bases[4] + BigInt(number % 40) }, wide === 0 ? 24 : 32),
+        dst: prefixOf({ family: 4, value: bases[4] + BigInt(number % 200) }, wide === 0 ? 24 : 32),
         protocol: 'udp',
         action: port === 0 ? 'drop' : 'continue',
         destinationPorts: { start: wide === 0 ? number : port, end: wide === 0 ? number : port },
