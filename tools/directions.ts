@@ -29,14 +29,14 @@ const packages: Record<string, readonly string[]> = {
   cli: ['contract', 'core', 'server', 'edge', 'lab'],
 };
 
-/** Inside server: folder (or `main.ts`) → folders it may import, besides itself. */
+/** Inside server: folder → folders it may import, besides itself. `.`: the files beside `main.ts`, which wire. */
 const serverFolders: Record<string, readonly string[]> = {
   http: ['commands', 'store', 'agents'],
   commands: ['store'],
   agents: ['store'],
   sweep: ['store'],
   store: [],
-  'main.ts': ['http', 'commands', 'agents', 'sweep', 'store'],
+  '.': ['http', 'commands', 'agents', 'sweep', 'store'],
 };
 
 /** Modules of Node that compute and touch nothing; null: all of it, else the names that may be taken. */
@@ -110,7 +110,10 @@ function judge(file: string, target: string, tree: Tree): string | undefined {
 }
 
 function judgeInsideServer(file: string, target: string): string | undefined {
-  const folder = (path: string) => path.slice('packages/server/src/'.length).split('/')[0] ?? '';
+  const folder = (path: string) => {
+    const [first = '', ...rest] = path.slice('packages/server/src/'.length).split('/');
+    return rest.length === 0 ? '.' : first;
+  };
   const from = folder(file);
   const to = folder(target);
   if (from === to) return undefined;

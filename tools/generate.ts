@@ -6,14 +6,17 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { renderConfigurationPage } from '../packages/cli/src/config/document.ts';
 import { renderOpenapiFile } from '../packages/contract/src/openapi-file.ts';
+import { renderDecisionIndex } from './decision-index.ts';
+
+const root = join(import.meta.dirname, '..');
 
 /** Path in the repository → its whole text. */
 const generated: Readonly<Record<string, () => string>> = {
   'docs/configuration.md': renderConfigurationPage,
+  'docs/decisions/README.md': () => renderDecisionIndex(join(root, 'docs', 'decisions')),
   'packages/contract/generated/openapi.json': renderOpenapiFile,
 };
 
-const root = join(import.meta.dirname, '..');
 const check = process.argv.includes('--check');
 
 for (const [file, render] of Object.entries(generated)) {

@@ -1,0 +1,51 @@
+/** Owns `levee serve`: the control plane in this process; also the one that `levee up` supervises. */
+import { type ServerHandle, startServer } from '@levee/server/main.ts';
+import closeWithGrace from 'close-with-grace';
+import { pino } from 'pino';
+import type { Loaded } from '../config/load.ts';
+import type { Config } from '../config/settings.ts';
+import { CommandFailure, type Output } from '../output.ts';
+import { isSupervised, onSupervisorGone, tellSupervisor } from '../supervise/messages.ts';
+
+/** Requests under way are finished, streams are ended, PostgreSQL writes what it holds. */
+const CLOSE_MILLISECONDS = 14_000;
+
+/** @param localRouter state directory of this machine's edge: its router is made known, and its key left there. */
+export async function serve({ config }: Loaded, output: Output, localRouter?: string): Promise<void> {
+  const server = await start(config);
+  const { close } = closeWithGrace({ delay: CLOSE_MILLISECONDS, logger: false }, async ({ err }) => {
+    if (err) output.progress(`internal error: ${err.stack ?? err.message}`);
+    await server.close();
+  });
+  onSupervisorGone(close);
+  // A key that the operator chose is no news to them.
+  const key = config.operatorKey === undefined ? server.newOperatorKey : undefined;
+  const routerKeyChanged = localRouter !== undefined;
+  const { address } = server;
+  if (!isSupervised()) {
+    const text = `the control plane answers at ${address}/v1${key === undefined ? '' : `\noperator key ${key}`}`;
+    output.result(text, { address, interface: `${address}/v1`, ...(key === undefined ? {} : { operator_key: key }) });
+    return;
+  }
+  await tellSupervisor({
+    type: 'ready',
+    address,
+    routerKeyChanged,
+    ...(key === undefined ? {} : { newOperatorKey: key }),
+  });
+}
+
+async function start(config: Config): Promise<ServerHandle> {
+  const { listen, dataDirectory, databaseUrl, operatorKey, logLevel } = config;
+  const log = pino({ level: logLevel, base: { process: 'control' } }, pino.destination({ dest: 2, sync: true }));
+  try {
+    const started = await startServer({ listen, dataDirectory, databaseUrl, operatorKey, log });
+    if (started.ok) return started.server;
+    throw new CommandFailure(started.message);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    // What the network says about a database elsewhere; anything else without a code is a bug and shows its trace.
+    if (error instanceof CommandFailure || code === undefined) throw error;
+    throw new CommandFailure(`the database cannot be used: ${message || code}`);
+  }
+}
