@@ -138,7 +138,8 @@ export class KernelPath {
   }
 }
 
-class Observation implements Observed {
+/** Gathers frames into what they say. */
+export class Observation implements Observed {
   readonly forwarded = new Map<Key, number>();
   readonly answered = new Map<Key, Answered[]>();
   readonly passedIngress = new Map<Key, number>();

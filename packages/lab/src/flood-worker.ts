@@ -21,12 +21,13 @@ const most = order.packets ?? Number.POSITIVE_INFINITY;
 let sent = 0;
 let position = 0;
 let last = start;
+let longestPause = 0;
 while (sent < most && Atomics.load(order.cells, 1) === 0n) {
-  last = performance.now();
-  if (last >= end) break;
+  const now = performance.now();
+  if (now >= end) break;
   let due = most - sent;
   if (order.packetsPerSecond !== undefined) {
-    due = Math.min(due, Math.floor(((last - start) / 1000) * order.packetsPerSecond) + 1 - sent);
+    due = Math.min(due, Math.floor(((now - start) / 1000) * order.packetsPerSecond) + 1 - sent);
     if (due <= 0) {
       Atomics.wait(sleeping, 0, 0, Math.min(1, 1000 / order.packetsPerSecond));
       continue;
@@ -34,11 +35,16 @@ while (sent < most && Atomics.load(order.cells, 1) === 0n) {
   }
   const count = Math.min(due, batch, frames.count - position);
   const taken = socket.send(frames, position, count);
-  if (taken === 0) Atomics.wait(sleeping, 0, 0, 0.1);
+  if (taken === 0) {
+    Atomics.wait(sleeping, 0, 0, 0.1);
+    continue;
+  }
+  longestPause = Math.max(longestPause, now - last);
+  last = now;
   position = (position + taken) % frames.count;
   sent += taken;
   Atomics.store(order.cells, 0, BigInt(sent));
 }
 socket.close();
-const result: FloodResult = { packets: sent, seconds: (last - start) / 1000 };
+const result: FloodResult = { packets: sent, seconds: (last - start) / 1000, longestPauseSeconds: longestPause / 1000 };
 parentPort?.postMessage(result);

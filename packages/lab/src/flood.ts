@@ -23,6 +23,8 @@ export interface FloodResult {
   readonly packets: number;
   /** First packet to last. */
   readonly seconds: number;
+  /** The longest time in between in which nothing was sent: a machine that does other things shows here. */
+  readonly longestPauseSeconds: number;
 }
 
 /** What the worker gets; the shared cell 0 counts packets sent, cell 1 asks it to stop. */
