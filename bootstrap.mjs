@@ -194,7 +194,7 @@ function installDebianPackages(wanted) {
   const format = '--showformat=${Package} ${db:Status-Status}\n';
   const query = spawnSync('dpkg-query', ['--show', format, ...names], { encoding: 'utf8' });
   if (query.error) {
-    reportMissing(entries, 'this system has no dpkg: see that these are there by its own package manager');
+    reportMissing(entries, "no dpkg here, so nothing was looked at: install these by this system's own means", 'needed');
     return;
   }
   const present = new Set();
@@ -230,8 +230,8 @@ function keepPostgresFromStarting(missing) {
 }
 
 /** What is missing is not fatal here: the tests that need it are left out by name, and then CI fails. */
-function reportMissing(entries, reason) {
-  for (const entry of entries) say(`missing: ${entry.name} (${entry.why})`);
+function reportMissing(entries, reason, word = 'missing') {
+  for (const entry of entries) say(`${word}: ${entry.name} (${entry.why})`);
   say(reason);
   process.env.LEVEE_TEST_MISSING = entries.map((entry) => entry.name).join(' ');
 }
