@@ -20,7 +20,7 @@ import { registerHealth } from './health.ts';
 import { pathTemplate, templatesOf } from './path-methods.ts';
 import { registerOperations } from './register-operations.ts';
 import type { AppliedStates } from './rule-answer.ts';
-import { createHttpServer, type HttpServer } from './server.ts';
+import { createHttpServer, type HttpLimits, type HttpServer } from './server.ts';
 import type { WriteServices } from './write-answer.ts';
 
 export const apiBase = '/v1';
@@ -34,6 +34,7 @@ export interface ApiServices extends WriteServices {
   readonly mount?: (app: FastifyInstance) => void;
   /** Paths of `mount`, for 405. */
   readonly mounted?: readonly { readonly method: string; readonly path: string }[];
+  readonly limits?: HttpLimits;
   readonly now?: () => number;
   /** A key that may be of another form than those made here. */
   readonly operatorKey?: string | undefined;
@@ -46,7 +47,7 @@ export interface Api extends HttpServer {
 }
 
 export function createApi(services: ApiServices): Api {
-  const server = createHttpServer(services.log);
+  const server = createHttpServer(services.log, services.limits);
   const now = services.now ?? Date.now;
   const keys = createKeyRing(services.pool, { now, anyForm: services.operatorKey });
   const { pool, states } = services;

@@ -35,16 +35,26 @@ export interface HttpServer {
   close(graceMilliseconds?: number): Promise<void>;
 }
 
-const limits = {
-  maxHeaderSize: 16 * 1024,
+/** Milliseconds. */
+export interface HttpLimits {
+  readonly headersTimeout: number;
+  /** From the first byte to the last one of a request. */
+  readonly requestTimeout: number;
+  readonly keepAliveTimeout: number;
+  readonly connectionsCheckingInterval: number;
+}
+
+/** A sender slower than 1 MiB in a minute is cut. */
+export const usualLimits: HttpLimits = {
   headersTimeout: 15_000,
-  // From the first byte to the last one of the request: a sender slower than 1 MiB in a minute is cut.
   requestTimeout: 60_000,
   keepAliveTimeout: 72_000,
   connectionsCheckingInterval: 5_000,
-} as const;
+};
 
-export function createHttpServer(log: Logger): HttpServer {
+const headersMaximumBytes = 16 * 1024;
+
+export function createHttpServer(log: Logger, limits: HttpLimits = usualLimits): HttpServer {
   let paths: readonly PathTemplate[] = [];
   const app: FastifyInstance = Fastify({
     // A line a request costs a third of the throughput: errors are logged where they are answered.
@@ -125,8 +135,9 @@ export function createHttpServer(log: Logger): HttpServer {
   const servers: Server[] = [];
   const sockets: string[] = [];
   const serve = (): Server => {
-    const server = createServer(limits, (request: IncomingMessage, response: ServerResponse) =>
-      app.routing(request, response),
+    const server = createServer(
+      { ...limits, maxHeaderSize: headersMaximumBytes },
+      (request: IncomingMessage, response: ServerResponse) => app.routing(request, response),
     );
     server.on('clientError', answerBrokenRequest);
     // `Expect` other than 100-continue: go on without; the body is judged like any other.

@@ -19,6 +19,7 @@ import { type Api, createApi } from '../api.ts';
 import { keyHash } from '../key-hash.ts';
 import type { AppliedStates } from '../rule-answer.ts';
 import { compileAnswerCheck } from '../schema-check.ts';
+import type { HttpLimits } from '../server.ts';
 
 export interface Reply {
   readonly status: number;
@@ -78,7 +79,14 @@ export function operationOf(id: string): Operation {
   return operation;
 }
 
-export async function startApi(options: { readonly states?: AppliedStates } = {}): Promise<ApiFixture> {
+export interface ApiFixtureOptions {
+  readonly states?: AppliedStates;
+  readonly limits?: HttpLimits;
+  /** Stands between the interface and its database: to make it fail. */
+  readonly wrapPool?: (pool: Database['pool']) => Database['pool'];
+}
+
+export async function startApi(options: ApiFixtureOptions = {}): Promise<ApiFixture> {
   const postgres = await startTestPostgres();
   const database = await postgres.createDatabase();
   const operatorKey = makeKey('operator', randomBytes(KEY_RANDOM_BYTES));
@@ -93,7 +101,8 @@ export async function startApi(options: { readonly states?: AppliedStates } = {}
   );
   const open = async (of: Database) => {
     const api = createApi({
-      pool: of.pool,
+      pool: options.wrapPool?.(of.pool) ?? of.pool,
+      ...(options.limits !== undefined && { limits: options.limits }),
       states: options.states ?? nowhere,
       wake: () => {},
       waitApplied: async () => {},
