@@ -7,8 +7,8 @@ import type { Compiler } from '@levee/core/nftables/compiler.ts';
 import type { NftKernel } from '../drivers/nft/port.ts';
 import { createTally } from './tally.ts';
 
-/** Above this many chains one dump of the table is cheaper than a dump a chain (about 25 µs each). */
-const chainsReadSingly = 400;
+/** The event loop is held up no longer than this at a time. */
+const sliceMilliseconds = 2;
 
 export interface Counters {
   beforeFlush(chains: readonly string[] | 'all', compiler: Compiler): Promise<void>;
@@ -22,29 +22,34 @@ export interface Counters {
 
 export function createCounters(kernel: NftKernel, now: () => Date = () => new Date()): Counters {
   const tally = createTally();
-  const readAll = async (compiler: () => Compiler): Promise<void> => {
+  const readAll = async (compiler: () => Compiler, pace: 'quick' | 'gentle'): Promise<void> => {
     const reading = tally.reading();
     try {
-      const chains = await kernel.allChainCounters();
+      const chains = await kernel.allChainCounters(pace);
       const at = now();
-      for (const [chain, counters] of chains) reading.note(chain, counters, compiler().counterOwners(chain), at);
+      for (const [chain, counters] of chains) reading.note(chain, counters, () => compiler().counterOwners(chain), at);
     } finally {
       reading.end();
     }
   };
   return {
     async beforeFlush(chains, compiler) {
-      if (chains === 'all' || chains.length > chainsReadSingly) return readAll(() => compiler);
+      if (chains === 'all') return readAll(() => compiler, 'quick');
       const reading = tally.reading();
+      let began = performance.now();
       for (const chain of chains) {
-        reading.note(chain, kernel.chainCounters(chain), compiler.counterOwners(chain), now());
+        const owners = compiler.counterOwners(chain);
+        if (owners.length > 0) reading.note(chain, kernel.chainCounters(chain), () => owners, now());
+        if (performance.now() - began < sliceMilliseconds) continue;
+        await new Promise((resolve) => setImmediate(resolve));
+        began = performance.now();
       }
       reading.end();
     },
     afterFlush: (chains) => tally.flushed(chains),
-    read: readAll,
+    read: (compiler) => readAll(compiler, 'gentle'),
     async rebase() {
-      tally.rebase(await kernel.allChainCounters());
+      tally.rebase(await kernel.allChainCounters('quick'));
     },
     take: () => tally.take(),
   };

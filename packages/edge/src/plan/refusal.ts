@@ -30,16 +30,13 @@ export function troubleReason(message: string): string {
   return `the kernel takes no changes: ${firstError(message)}`;
 }
 
-/** nft's first error and the command that it is about, without the markers under the quoted text. */
+/**
+ * nft's first error. Not the statement that it quotes: libnftables 1.0.6 quotes the first line of the text, whichever
+ * line is to blame.
+ */
 function firstError(message: string): string {
-  const lines = message
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '' && !/^[\^~ ]+$/.test(line));
-  const first = lines
-    .slice(0, 2)
-    .join(': ')
-    .replace(/^Error: /, '');
-  if (first === '') return 'nft gave no reason';
-  return first.length > longestReason ? `${first.slice(0, longestReason)}…` : first;
+  const [line = ''] = message.split('\n');
+  const error = line.replace(/^(\S*: )?Error: (Could not process rule: )?/, '').trim();
+  if (error === '') return 'nft gave no reason';
+  return error.length > longestReason ? `${error.slice(0, longestReason)}…` : error;
 }

@@ -21,8 +21,8 @@ export interface Tally {
 }
 
 export interface Reading {
-  /** A chain that was flushed since the reading began is left for the next one. */
-  note(chain: string, counters: readonly ChainCounter[], owners: CounterOwners, now: Date): void;
+  /** A chain that was flushed since the reading began is left for the next one. `ownersOf` is asked only on a change. */
+  note(chain: string, counters: readonly ChainCounter[], ownersOf: () => CounterOwners, now: Date): void;
   end(): void;
 }
 
@@ -56,16 +56,17 @@ export function createTally(): Tally {
       const stale = { all: false, chains: new Set<string>() };
       readings.add(stale);
       return {
-        note(chain, counters, owners, now) {
+        note(chain, counters, ownersOf, now) {
           if (stale.all || stale.chains.has(chain)) return;
-          // Another shape than ours: somebody changed the chain, and the drift check will replace it.
+          const baseline = baselines.get(chain) ?? [];
+          if (counters.every(({ packets }, index) => packets === (baseline[index]?.packets ?? 0))) return;
+          const owners = ownersOf();
+          // Another shape than ours: somebody changed the chain, or a commit moved the dump under our hands.
           if (counters.length !== owners.length) return;
-          const baseline = baselines.get(chain);
           baselines.set(chain, counters);
           for (const [index, counter] of counters.entries()) {
-            const before = baseline?.[index];
-            const packets = counter.packets - (before?.packets ?? 0);
-            const bytes = counter.bytes - (before?.bytes ?? 0);
+            const packets = counter.packets - (baseline[index]?.packets ?? 0);
+            const bytes = counter.bytes - (baseline[index]?.bytes ?? 0);
             if (packets <= 0) continue;
             const uuids = owners[index] as readonly string[];
             for (const uuid of uuids) add(uuid, packets, bytes, uuids.length, now);

@@ -6,6 +6,9 @@ import { pino } from 'pino';
 import { type EdgeConfig, startEdge } from '../main.ts';
 
 const settings = JSON.parse(process.argv.at(-1) ?? '{}') as Omit<EdgeConfig, 'logger'>;
-const edge = await startEdge({ ...settings, logger: pino({ level: process.env.EDGE_LOG ?? 'silent' }, pino.destination(2)) });
+const edge = await startEdge({
+  ...settings,
+  logger: pino({ level: process.env.EDGE_LOG ?? 'silent' }, pino.destination(2)),
+});
 process.on('SIGTERM', () => void edge.stop().then(() => process.exit(0)));
 process.stdout.write(`${JSON.stringify({ up: true, ...edge.enforcement, ...edge.statistics })}\n`);

@@ -137,18 +137,19 @@ export function createFakeNft(): FakeNft {
   return world;
 }
 
-/** Statements in line form; the block form of a table is taken apart into them. */
+/** Statements in line form; the block form of a table is taken apart into them, what is named before what names it. */
 function* statementsOf(text: string): Generator<string> {
   const lines = text.split('\n').map((line) => line.trim());
   let table: string | undefined;
   let inner: { kind: string; name: string } | undefined;
   let elements: string | undefined;
+  let later: string[] = [];
   for (const line of lines) {
     if (line === '' || line.startsWith('#')) continue;
     if (elements !== undefined) {
       elements += ` ${line}`;
       if (line.endsWith('}')) {
-        yield `add element ${table} ${inner?.name} ${elements.replace(/^elements = /, '')}`;
+        later.push(`add element ${table} ${inner?.name} ${elements.replace(/^elements = /, '')}`);
         elements = undefined;
       }
       continue;
@@ -164,19 +165,24 @@ function* statementsOf(text: string): Generator<string> {
       if (opened) {
         inner = { kind: opened[1] as string, name: opened[2] as string };
         yield `add ${inner.kind} ${table} ${inner.name}`;
-      } else if (line === '}') table = undefined;
-      else throw new Error(`the fake does not know: ${line}`);
+      } else if (line === '}') {
+        yield* later;
+        later = [];
+        table = undefined;
+      } else throw new Error(`the fake does not know: ${line}`);
     } else if (line === '}') inner = undefined;
-    else if (inner.kind === 'chain') yield `add rule ${table} ${inner.name} ${line}`;
+    else if (inner.kind === 'chain') later.push(`add rule ${table} ${inner.name} ${line}`);
     else if (line.startsWith('elements = ')) {
-      if (line.endsWith('}')) yield `add element ${table} ${inner.name} ${line.replace(/^elements = /, '')}`;
+      if (line.endsWith('}')) later.push(`add element ${table} ${inner.name} ${line.replace(/^elements = /, '')}`);
       else elements = line;
     }
   }
 }
 
 function execute(tables: Tables, statement: string, flushed: Set<string>): void {
-  const words = /^(add|delete|flush) (table|chain|rule|set|map|element) (\w+) (\w+)(?: (\w+)(?: (.*))?)?$/.exec(statement);
+  const words = /^(add|delete|flush) (table|chain|rule|set|map|element) (\w+) (\w+)(?: (\w+)(?: (.*))?)?$/.exec(
+    statement,
+  );
   if (words === null) throw new Error(`the fake does not know: ${statement}`);
   const [, verb, kind, , tableName, name = '', rest = ''] = words as unknown as string[];
   const fail = (reason: string): never => {
@@ -243,10 +249,13 @@ function execute(tables: Tables, statement: string, flushed: Set<string>): void 
   }
 }
 
-const targetsOf = (text: string): string[] => [...text.matchAll(/\b(?:jump|goto) (\w+)/g)].map((match) => match[1] as string);
+const targetsOf = (text: string): string[] =>
+  [...text.matchAll(/\b(?:jump|goto) (\w+)/g)].map((match) => match[1] as string);
 
 function hasTargets(table: FakeTable, text: string): boolean {
-  const sets = [...text.matchAll(/@(\w+)/g)].map((match) => match[1] as string).filter((name) => !/^(th|nh|ll|ih)$/.test(name));
+  const sets = [...text.matchAll(/@(\w+)/g)]
+    .map((match) => match[1] as string)
+    .filter((name) => !/^(th|nh|ll|ih)$/.test(name));
   return targetsOf(text).every((chain) => table.chains.has(chain)) && sets.every((set) => table.sets.has(set));
 }
 

@@ -18,6 +18,7 @@ import {
   request,
 } from './netlink-message.ts';
 import type { ChainCounter, ElementCounter, NftKernel } from './port.ts';
+import { createRuleDumpReader } from './rule-dump.ts';
 
 const addressFamilyNetlink = 16;
 const socketRawCloseOnExec = 3 | 0x80000;
@@ -35,8 +36,10 @@ const errno = { again: 11, interrupted: 4, noEntry: 2, noBuffers: 105 };
 const receiveBytes = 65_536;
 /** Room for the notices of a few full loads between two looks. */
 const noticeBufferBytes = 64 << 20;
-/** A pause of the event loop no longer than this. */
-const sliceMilliseconds = 4;
+/** The event loop is held up no longer than this at a time. */
+const sliceMilliseconds = 2;
+/** After each slice of a gentle reading: a quarter of the time at most. */
+const gentleRestMilliseconds = 6;
 
 interface SocketCalls {
   socket(family: number, type: number, protocol: number): number;
@@ -211,28 +214,45 @@ export function openNetlink(table: string): NftKernel {
     generation,
     chainCounters(chain) {
       const counters: ChainCounter[] = [];
-      for (const { attributes } of dump(ruleDump(chain))) {
-        const expressions = attribute(attributes, 4);
-        const counter = expressions && counterOf(expressions);
-        if (counter) counters.push(counter);
+      const reader = createRuleDumpReader({ counter: (_, packets, bytes) => counters.push({ packets, bytes }) });
+      ask(requests, ruleDump(chain));
+      for (;;) {
+        const datagram = receive(requests, scratch, 0);
+        if (typeof datagram === 'number') throw new Error(`netlink dump failed (errno ${datagram})`);
+        if (reader.read(datagram)) return counters;
       }
-      return counters;
     },
-    async allChainCounters() {
+    async allChainCounters(pace) {
       const chains = new Map<string, ChainCounter[]>();
-      await sliced(dump(ruleDump()), (message) => {
-        let chain: string | undefined;
-        let counter: ChainCounter | undefined;
-        for (const { type, value } of attributesOf(message.attributes)) {
-          if (type === 2) chain = attributeText(value);
-          if (type === 4) counter = counterOf(value);
-        }
-        if (chain === undefined || counter === undefined) return;
-        const known = chains.get(chain);
-        if (known) known.push(counter);
-        else chains.set(chain, [counter]);
+      let current: ChainCounter[] = [];
+      let name: string | undefined;
+      const reader = createRuleDumpReader({
+        counter(chain, packets, bytes) {
+          if (chain !== name) {
+            name = chain;
+            current = chains.get(chain) ?? [];
+            chains.set(chain, current);
+          }
+          current.push({ packets, bytes });
+        },
       });
-      return chains;
+      const rest = pace === 'gentle' ? gentleRestMilliseconds : 0;
+      const fd = open();
+      try {
+        const buffer = Buffer.alloc(receiveBytes);
+        ask(fd, ruleDump());
+        let began = performance.now();
+        for (;;) {
+          const datagram = receive(fd, buffer, 0);
+          if (typeof datagram === 'number') throw new Error(`netlink dump failed (errno ${datagram})`);
+          if (reader.read(datagram)) return chains;
+          if (performance.now() - began < sliceMilliseconds) continue;
+          await new Promise((resolve) => (rest > 0 ? setTimeout(resolve, rest) : setImmediate(resolve)));
+          began = performance.now();
+        }
+      } finally {
+        system.close(fd);
+      }
     },
     async elements(set) {
       const found: ElementCounter[] = [];
