@@ -194,7 +194,11 @@ function installDebianPackages(wanted) {
   const format = '--showformat=${Package} ${db:Status-Status}\n';
   const query = spawnSync('dpkg-query', ['--show', format, ...names], { encoding: 'utf8' });
   if (query.error) {
-    reportMissing(entries, "no dpkg here, so nothing was looked at: install these by this system's own means", 'needed');
+    reportMissing(
+      entries,
+      "no dpkg here, so nothing was looked at: install these by this system's own means",
+      'needed',
+    );
     return;
   }
   const present = new Set();
