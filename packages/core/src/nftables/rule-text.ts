@@ -26,12 +26,6 @@ export interface OwnChain {
  */
 export const fragmentMark = 0x08000000;
 
-/**
- * Set on later IPv6 fragments where they enter the hook. `th` reads whatever lies where ports would be, also in a
- * fragment that has none (measured: kernel 6.18), and no match says "no fragment header, or offset 0" in one.
- */
-export const laterFragmentMark = 0x04000000;
-
 /** linux/if_packet.h */
 const packetTypeNumbers: Record<PacketType, number> = { host: 0, broadcast: 1, multicast: 2, other: 3 };
 
@@ -119,11 +113,9 @@ function limitLines(rule: Rule): string[] {
 /** All of them must hold. */
 function conditions(rule: Rule): string[] {
   const all = [...protocolConditions(rule)];
-  if (rule.sourcePorts) all.push(`th sport ${portText(rule.sourcePorts)}`);
-  if (rule.destinationPorts) all.push(`th dport ${portText(rule.destinationPorts)}`);
-  // Raw (octet 13 of RFC 9293, 3.1): by name nft 1.0.6 turns some combinations into others' notation.
-  if (rule.tcpFlags !== undefined) all.push(`@th,104,8 & ${rule.tcpFlags} == ${rule.tcpFlags}`);
-  if (rule.sourcePorts || rule.destinationPorts || rule.tcpFlags !== undefined) all.push(showsTransport(rule));
+  if (rule.sourcePorts) all.push(portCondition(0, rule.sourcePorts));
+  if (rule.destinationPorts) all.push(portCondition(16, rule.destinationPorts));
+  if (rule.tcpFlags !== undefined) all.push(flagsCondition(rule.tcpFlags));
   if (rule.src) all.push(...sourceConditions(rule.src));
   if (rule.packetLengthBytes !== undefined) {
     // The header's own field (raw, see the source), not `meta length`: at ingress the frame's padding is still there.
@@ -136,11 +128,6 @@ function conditions(rule: Rule): string[] {
   if (rule.packetType !== undefined) all.push(`meta pkttype ${packetTypeNumbers[rule.packetType]}`);
   if (rule.connectionState !== undefined) all.push(`ct state ${stateBits[rule.connectionState]}`);
   return all;
-}
-
-/** Not a later fragment. Behind ports and flags: most packets are told apart by those. */
-function showsTransport(rule: Rule): string {
-  return rule.dst.family === 4 ? 'ip frag-off & 0x1fff == 0' : `meta mark & ${laterFragmentMark} == 0`;
 }
 
 /** Numbers, because nft 1.0.6 reads some protocol names as others (mptcp as tcp). */
@@ -180,8 +167,20 @@ function alternatives(rule: Rule): string[] | undefined {
   return undefined;
 }
 
-function portText(range: PortRange): string {
-  return range.start === range.end ? `${range.start}` : `${range.start}-${range.end}`;
+/**
+ * Three octets are loaded where fewer would do. Loads of one, two or four octets of the transport header take a short
+ * cut through the kernel that does not ask whether the packet is a later fragment, and reads its data as ports
+ * (measured: 6.18, `th dport` matched 3 of 3 fragments of a datagram); a load of three asks (since 5.17), and fails.
+ * The last octet is left free by the range, which for a range of ports costs nothing more.
+ */
+function portCondition(offset: 0 | 16, { start, end }: PortRange): string {
+  return `@th,${offset},24 ${hexadecimal(start * 256)}-${hexadecimal(end * 256 + 255)}`;
+}
+
+/** Octet 13 (RFC 9293, 3.1), in the middle of three: see the ports. */
+function flagsCondition(flags: number): string {
+  const middle = hexadecimal(flags * 256);
+  return `@th,96,24 & ${middle} == ${middle}`;
 }
 
 /**
@@ -198,6 +197,6 @@ function sourceConditions(range: AddressRange): string[] {
   return [`@nh,${offset},${bits} ${hexadecimal(range.start)}-${hexadecimal(range.end)}`];
 }
 
-function hexadecimal(value: bigint): string {
+function hexadecimal(value: bigint | number): string {
   return `0x${value.toString(16)}`;
 }

@@ -21,7 +21,7 @@ import {
   trackedSet,
   trackingChain,
 } from './names.ts';
-import { fragmentMark, laterFragmentMark } from './rule-text.ts';
+import { fragmentMark } from './rule-text.ts';
 import type { SetDefinition } from './transaction.ts';
 
 /** nfnetlink's numbers of the families. */
@@ -35,9 +35,6 @@ const families: readonly { readonly family: Family; readonly number: number }[] 
  * arrived. NF_IP_PRI_RAW_BEFORE_DEFRAG of linux/netfilter_ipv4.h.
  */
 const beforeDefragmentation = -450;
-
-/** For rules that look at ports or flags (rule-text.ts). */
-const laterFragmentLine = `frag frag-off != 0 meta mark set meta mark | ${laterFragmentMark}`;
 
 /** `{family, length}` of prefixes in use, as `4_24`. */
 export function lengthKey(family: Family, length: number): string {
@@ -98,16 +95,11 @@ export function portTransportElements(): string[] {
 /** Chains that never change. `ingressDevices`: without any there is no ingress hook. */
 export function fixedChains(ingressDevices: readonly string[]): Map<string, readonly string[]> {
   const chains = new Map<string, readonly string[]>();
-  chains.set(forwardHookChain, [
-    'type filter hook forward priority 0; policy accept;',
-    laterFragmentLine,
-    ...familyLines('c'),
-  ]);
+  chains.set(forwardHookChain, ['type filter hook forward priority 0; policy accept;', ...familyLines('c')]);
   if (ingressDevices.length > 0) {
     const devices = ingressDevices.map(deviceText).join(', ');
     chains.set(ingressHookChain, [
       `type filter hook ingress devices = { ${devices} } priority 0; policy accept;`,
-      laterFragmentLine,
       // What is addressed to this host's hardware is the forward hook's.
       ...familyLines(planeLetters.ingress).map((line) => `meta pkttype != 0 ${line}`),
     ]);

@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import type { Rule } from '../firewall/rule.ts';
 import { prefixFromTrusted } from '../net/prefix-text.ts';
 import { createCompiler } from './compiler.ts';
+import { prefixChain, prefixKey } from './names.ts';
 import { kernelObstacle, type TestNamespace } from './testing/kernel-table.ts';
 import { ruleUuid } from './testing/random-rules.ts';
 import { inside, outside, RoutedPath } from './testing/routed-path.ts';
@@ -49,12 +50,12 @@ function receiving(address: string, port: number): string {
 }
 
 /** Sends datagrams of these lengths, one after the other. */
-function sending(address: string, port: number, lengths: readonly number[]): string {
+function sending(address: string, port: number, lengths: readonly number[], fill = '00'): string {
   const type = address.includes(':') ? 'udp6' : 'udp4';
   return `import { createSocket } from 'node:dgram';
     const socket = createSocket('${type}');
     for (const length of ${JSON.stringify(lengths)}) {
-      await new Promise((done) => socket.send(Buffer.alloc(length), ${port}, '${address}', done));
+      await new Promise((done) => socket.send(Buffer.alloc(length, '${fill}', 'hex'), ${port}, '${address}', done));
     }
     socket.close();`;
 }
@@ -137,23 +138,27 @@ describe('what conntrack sees', { skip: kernelObstacle() ?? false }, () => {
     });
   }
 
-  it('fragments of a destination that is not tracked are forwarded as they came, conntrack or not', async () => {
-    const [stateful, plain] = inside[4];
-    const first = { protocol: 'udp', destinationPorts: { start: 4200, end: 4200 }, action: 'continue' } as const;
-    load(
-      rule(stateful, { connectionState: 'invalid' }),
-      rule(plain, first),
-      rule(plain, { protocol: 'udp', action: 'continue' }),
-    );
-    await path.start(path.inside, receiving(plain, 4200));
-    path.run(path.outside, sending(plain, 4200, [4000]));
-    const counted = [
-      ...path.router.list('chain', 'inet', 'levee', 'c4_cb007103_32').matchAll(/counter packets (\d+)/g),
-    ];
-    // 4 008 octets are three packets; only the first shows a port.
-    assert.deepEqual(
-      counted.map((match) => match[1]),
-      ['1', '3'],
-    );
-  });
+  for (const family of [4, 6] as const) {
+    it(`IPv${family}: fragments of a destination that is not tracked stay apart; only the first shows ports`, async () => {
+      const [stateful, plain] = inside[family];
+      const transport = { protocol: 'udp', action: 'continue' } as const;
+      const port = { start: 4200, end: 4200 };
+      load(
+        rule(stateful, { connectionState: 'invalid' }),
+        rule(plain, { ...transport, destinationPorts: port }),
+        rule(plain, { ...transport, sourcePorts: { start: 4200, end: 65535 } }),
+        rule(plain, transport),
+      );
+      await path.start(path.inside, receiving(plain, 4200));
+      // Data that would be that port, wherever it is looked for.
+      path.run(path.outside, sending(plain, 4200, [4000], '1068'));
+      const chain = prefixChain('c', prefixKey(prefixFromTrusted(plain)));
+      const counted = [...path.router.list('chain', 'inet', 'levee', chain).matchAll(/counter packets (\d+)/g)];
+      // 4 008 octets of UDP are three packets.
+      assert.deepEqual(
+        counted.map((match) => match[1]),
+        ['1', '1', '3'],
+      );
+    });
+  }
 });
