@@ -2,13 +2,13 @@
 /** The `levee` command: reads its arguments, runs one subcommand, and says in one sentence what went wrong. */
 import { CommandFailure } from './output.ts';
 import { createProgram } from './program.ts';
-import { tellSupervisor } from './supervise/messages.ts';
+import { isSupervised, tellSupervisor } from './supervise/messages.ts';
 
 try {
   await createProgram().parseAsync(process.argv);
 } catch (error) {
   if (!(error instanceof CommandFailure)) throw error;
-  await tellSupervisor({ type: 'failed', message: error.message });
-  process.stderr.write(`levee: ${error.message}\n`);
+  if (isSupervised()) await tellSupervisor({ type: 'failed', message: error.message });
+  else process.stderr.write(`levee: ${error.message}\n`);
   process.exit(error.exitCode);
 }

@@ -1,7 +1,9 @@
 /** Guarantees of the command line, each held by running the real command in a process of its own. */
 import assert from 'node:assert/strict';
 import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -64,6 +66,25 @@ test('a wrong setting ends every command with status 2 and all problems, and no 
       /LEVEE_LISTN: there is no such setting; did you mean LEVEE_LISTEN\?\n.*LEVEE_LISTEN: expected host:port/,
     );
     assert.doesNotMatch(stderr, /\n\s+at /);
+  }
+});
+
+test('a data directory that cannot be made, and a port that is taken, are told in one sentence', async () => {
+  const file = join(folder, 'file');
+  writeFileSync(file, '');
+  const place = levee(['up', '--data-dir', join(file, 'x')]);
+  assert.equal(place.status, 2);
+  assert.match(place.stderr, /^levee: LEVEE_DATA_DIR: .* cannot be made \(ENOTDIR\)$/m);
+  const taken = createServer().listen(0, '127.0.0.1');
+  try {
+    await once(taken, 'listening');
+    const { port } = taken.address() as AddressInfo;
+    const { stderr, status } = levee(['up', '--listen', `127.0.0.1:${port}`, '--edge-driver', 'off']);
+    assert.equal(status, 1);
+    assert.match(stderr, /^levee: the control plane did not start: cannot listen on .* address already in use/m);
+    assert.equal(stderr.match(/cannot listen/g)?.length, 1);
+  } finally {
+    taken.close();
   }
 });
 

@@ -147,7 +147,12 @@ class Both {
 }
 
 function makePlace(dataDirectory: string, edgeState: string | undefined): Place {
-  mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
+  try {
+    mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new CommandFailure(`${settings.dataDirectory.environment}: ${dataDirectory} cannot be made (${code})`, 2);
+  }
   const data = realpathSync(dataDirectory);
   return { data, edgeState: edgeState === undefined ? join(data, 'edge') : resolve(edgeState) };
 }
