@@ -34,7 +34,7 @@ export interface Packet {
   readonly destinationPort?: number;
   /** The 14th octet of the TCP header. */
   readonly tcpFlags?: number;
-  /** Kinds of the TCP header's options; empty when it has none. */
+  /** Kinds of the TCP header's options without padding; empty when it has none. */
   readonly tcpOptionKinds?: readonly number[];
   /** IPv4: the total length field. IPv6: the payload length field plus 40. */
   readonly totalLengthBytes?: number;
