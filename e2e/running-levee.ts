@@ -30,7 +30,8 @@ export interface StartOptions {
   readonly uid?: number;
 }
 
-const program = join(import.meta.dirname, '..', 'packages', 'cli', 'src', 'levee.ts');
+/** The `levee` command, to be run by this Node. */
+export const program = join(import.meta.dirname, '..', 'packages', 'cli', 'src', 'levee.ts');
 const living = new Set<RunningLevee>();
 process.on('exit', () => {
   for (const each of living) each.kill();

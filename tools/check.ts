@@ -6,7 +6,7 @@ import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { findLeaks } from './leaks.ts';
 
-type Outcome = { ok: true; note?: string } | { ok: false; output: string };
+type Outcome = { ok: true; leftOut?: string } | { ok: false; output: string };
 
 const root = join(import.meta.dirname, '..');
 const bin = (name: string) => join(root, 'node_modules', '.bin', name);
@@ -25,8 +25,9 @@ for (const [name, step] of steps) {
   const startedAt = performance.now();
   const outcome = step();
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-  const note = outcome.ok && outcome.note ? `  ${outcome.note}` : '';
-  console.log(`${outcome.ok ? 'ok    ' : 'FAILED'}  ${name.padEnd(22)} ${seconds.padStart(5)} s${note}`);
+  const note = outcome.ok && outcome.leftOut ? `  ${outcome.leftOut}` : '';
+  const word = outcome.ok ? (outcome.leftOut ? 'left out' : 'ok') : 'FAILED';
+  console.log(`${word.padEnd(8)}  ${name.padEnd(22)} ${seconds.padStart(5)} s${note}`);
   if (!outcome.ok) failures.push({ name, output: outcome.output });
 }
 for (const { name, output } of failures) console.log(`\n── ${name} ──\n${output.trimEnd()}`);
@@ -61,12 +62,15 @@ function audit(): Outcome {
   try {
     report = JSON.parse(result.stdout);
   } catch {
-    return { ok: true, note: `not asked: npm answered nothing readable (${result.error?.message ?? result.status})` };
+    return {
+      ok: true,
+      leftOut: `not asked: npm answered nothing readable (${result.error?.message ?? result.status})`,
+    };
   }
   const total = report.metadata?.vulnerabilities?.total;
   if (total === undefined) {
     const why = (report.error?.summary || report.message || 'no reason given').split('\n')[0];
-    return { ok: true, note: `not asked: the registry gave no answer (${why})` };
+    return { ok: true, leftOut: `not asked: the registry gave no answer (${why})` };
   }
   if (total === 0) return { ok: true };
   return { ok: false, output: start('npm', ['audit', '--omit=dev']).stdout };
