@@ -65,7 +65,8 @@ function transportFacts(spec: PacketSpec): Partial<Packet> {
   const kept = spec.keepPayloadBytes ?? Number.POSITIVE_INFINITY;
   if (!('sourcePort' in transport)) return {};
   return {
-    ...(kept >= 2 && { sourcePort: transport.sourcePort }),
+    // The compiler reads it with one octet more (nftables/rule-text.ts says why).
+    ...(kept >= 3 && { sourcePort: transport.sourcePort }),
     ...(kept >= 4 && { destinationPort: transport.destinationPort }),
     ...(transport.kind === 'tcp' && kept >= 14 && { tcpFlags: transport.flags }),
     ...(transport.kind === 'tcp' &&
