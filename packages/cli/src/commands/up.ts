@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import closeWithGrace from 'close-with-grace';
 import type { Loaded } from '../config/load.ts';
 import type { Output } from '../output.ts';
+import { onStopSignals } from '../stop-signals.ts';
 import { type Running, startBoth } from '../supervise/both.ts';
 import { version } from '../version.ts';
 import { renderUp } from './up-summary.ts';
@@ -15,12 +16,18 @@ export async function up(loaded: Loaded, output: Output): Promise<void> {
   output.progress(`starting Levee ${version} in ${resolve(loaded.config.dataDirectory)} …`);
   const stopping = new AbortController();
   let running: Running | undefined;
-  closeWithGrace({ delay: STOP_MILLISECONDS, logger: false }, async ({ err, signal }) => {
+  const skip = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
+  const { close } = closeWithGrace({ delay: STOP_MILLISECONDS, logger: false, skip: [...skip] }, async ({ err }) => {
     if (err) output.progress(`internal error: ${err.stack ?? err.message}`);
-    if (signal) output.progress(`${signal}: stopping`);
     stopping.abort();
     await running?.stop();
   });
+  const stop = (signal: string) => {
+    output.progress(`${signal}: stopping; the rules in the kernel stay`);
+    close();
+  };
+  // The children notice that we are gone, and end themselves.
+  onStopSignals(stop, () => process.exit(1));
   running = await startBoth(loaded, output, stopping.signal);
   const { text, value } = renderUp(running, loaded.config, (performance.now() - startedAt) / 1000);
   output.result(text, value);
