@@ -1,9 +1,8 @@
 /**
- * Owns the pure questions about who may act on which addresses: reading a request's list of subnets, and finding the
- * granted subnet that an object's destination lies in. Never loads the grants, never guards them against a race: that
- * two accounts do not hold one address is the database's constraint.
+ * Owns the reading of a request's list of subnets. Never asks who holds them: that is the database's to decide, in the
+ * same statement that acts on the answer, or two requests at once could both be right.
  */
-import { type Prefix, prefixContains, prefixesEqual } from '../net/prefix.ts';
+import { type Prefix, prefixesEqual } from '../net/prefix.ts';
 import { PrefixIndex } from '../net/prefix-index.ts';
 import { formatPrefix } from '../net/prefix-text.ts';
 import { readPrefix } from '../net/read.ts';
@@ -49,39 +48,4 @@ export function parseSubnets(value: unknown, path: Path, bounds: SubnetListBound
     }
   }
   return problems.length > 0 ? { ok: false, problems } : { ok: true, subnets };
-}
-
-/**
- * The granted subnet in which all of `wanted` lies. Two granted subnets that only together cover it do not: an object
- * hangs on one grant and goes when that goes.
- */
-export function findGrantFor(wanted: Prefix, granted: readonly Prefix[]): Prefix | undefined {
-  return granted.find((subnet) => prefixContains(subnet, wanted));
-}
-
-export type AddressAccess =
-  | { readonly ok: true; readonly subnet: Prefix }
-  | { readonly ok: false; readonly code: 'ip_not_allowed'; readonly problem: Problem };
-
-/** Whether an account that was granted these subnets may act on `wanted`, named by the request's field at `path`. */
-export function decideAddressAccess(wanted: Prefix, granted: readonly Prefix[], path: Path): AddressAccess {
-  const subnet = findGrantFor(wanted, granted);
-  if (subnet !== undefined) return { ok: true, subnet };
-  // The grants are the caller's own, yet there may be thousands: the answer names none of them.
-  const sentence = `${formatPrefix(wanted)} does not lie inside one of your subnets`;
-  return { ok: false, code: 'ip_not_allowed', problem: problem(path, 'ip_not_allowed', sentence) };
-}
-
-/**
- * Whether a provider with these prefixes may hand out each of `subnets`: one problem for each that lies outside, with
- * pointers into the list at `path`.
- */
-export function findOutside(subnets: readonly Prefix[], prefixes: readonly Prefix[], path: Path): Problem[] {
-  const index = new PrefixIndex<true>();
-  for (const prefix of prefixes) index.set(prefix, true);
-  return subnets.flatMap((subnet, position) =>
-    index.longestMatch(subnet) === undefined
-      ? [problem([...path, position], 'ip_not_allowed', `${formatPrefix(subnet)} does not lie inside your prefixes`)]
-      : [],
-  );
 }

@@ -83,7 +83,7 @@ const seenByTheKernel: readonly (readonly [string, Uint8Array, number | undefine
   ],
   ['routing, udp', ipv6(43, [17, 0, 0, 0, 0, 0, 0, 0], udp), 17, [43], true],
   ['four octets of udp', ipv6(17, udp.slice(0, 4)), 17, [], true],
-  ['three octets of udp', ipv6(17, udp.slice(0, 3)), 17, [], false],
+  ['two octets of udp', ipv6(17, udp.slice(0, 2)), 17, [], false],
   ['one octet of destination options', ipv6(60, [17]), undefined, [], false],
   ['three octets of routing', ipv6(43, [17, 0, 0]), undefined, [], false],
   ['one octet of ah', ipv6(51, [6]), undefined, [], false],

@@ -138,12 +138,14 @@ function walkHeaders(bytes: Uint8Array): HeaderWalk {
 
 type TransportFacts = Pick<Packet, 'sourcePort' | 'destinationPort' | 'tcpFlags' | 'tcpOptionKinds' | 'payload'>;
 
-/** Both ports, or the flags, are shown when their own octets are there, even where the header is cut short behind. */
+/** A field is shown when the packet reaches over it, even where the header is cut short behind. */
 function transportFacts(protocol: number, bytes: Uint8Array): TransportFacts {
   if (!portTransportNumbers.includes(protocol)) return {};
   const view = viewOf(bytes);
   return {
-    ...(bytes.length >= 4 && { sourcePort: view.getUint16(0), destinationPort: view.getUint16(2) }),
+    // Three: the loads with which the kernel asks about fragments take no fewer (decision 0012).
+    ...(bytes.length >= 3 && { sourcePort: view.getUint16(0) }),
+    ...(bytes.length >= 4 && { destinationPort: view.getUint16(2) }),
     ...(protocol === protocolNumbers.tcp && tcpFacts(bytes)),
     ...((protocol === protocolNumbers.udp || protocol === protocolNumbers.udplite) &&
       bytes.length >= 8 && { payload: bytes.subarray(8) }),

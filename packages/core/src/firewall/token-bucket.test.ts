@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { burstPackets } from './rule.ts';
+import { evaluate, type Verdict } from './evaluate.ts';
+import type { Packet } from './packet.ts';
+import { burstPackets, type Rule, type RuleAction } from './rule.ts';
 import { fullBucket, takePacket } from './token-bucket.ts';
 
 /** How many of the packets at these times (nanoseconds) are within the limit. */
@@ -65,3 +67,39 @@ test('a clock that goes backwards adds nothing', () => {
   assert.equal(takePacket(bucket, 0n).within, false);
   assert.equal(takePacket(takePacket(bucket, 0n).bucket, 1_050_000_000n).within, false);
 });
+
+for (const [action, within, above] of [
+  ['accept', 'accept', 'drop'],
+  ['continue', 'accept', 'drop'],
+  ['drop', 'accept', 'drop'],
+  ['reject', 'accept', 'reject'],
+] as const satisfies readonly (readonly [RuleAction, Verdict, Verdict])[]) {
+  test(`a flood through a limited ${action} rule: the limit's packets ${within}, the others ${above}`, () => {
+    const rule: Rule = {
+      uuid: 'limited',
+      sequence: 1,
+      priority: 1,
+      dst: { family: 4, value: 0n, length: 0 },
+      protocol: 'any',
+      action,
+      disabled: false,
+      rateLimitPacketsPerSecond: 100,
+    };
+    const packet: Packet = { family: 4, source: 1n, destination: 2n, extensionHeaders: [], packetType: 'host' };
+    let bucket = fullBucket(100, 0n);
+    const counts: Partial<Record<Verdict, number>> = {};
+    for (const time of steady(2, 10_000)) {
+      const { verdict } = evaluate([rule], packet, {
+        withinLimit: () => {
+          const taken = takePacket(bucket, time);
+          bucket = taken.bucket;
+          return taken.within;
+        },
+      });
+      counts[verdict] = (counts[verdict] ?? 0) + 1;
+    }
+    const passed = counts[within] ?? 0;
+    assert.ok(passed >= 209 && passed <= 210, `${passed} within`);
+    assert.equal(counts[above], 20_000 - passed);
+  });
+}

@@ -68,7 +68,3 @@ export function prefixesEqual(a: Prefix, b: Prefix): boolean {
 export function comparePrefixes(a: Prefix, b: Prefix): number {
   return a.family - b.family || (a.value < b.value ? -1 : a.value > b.value ? 1 : a.length - b.length);
 }
-
-export function compareAddresses(a: Address, b: Address): number {
-  return a.family - b.family || (a.value < b.value ? -1 : a.value > b.value ? 1 : 0);
-}
