@@ -6,6 +6,7 @@ import type { Loaded } from '../config/load.ts';
 import type { Config } from '../config/settings.ts';
 import { CommandFailure, type Output } from '../output.ts';
 import { isSupervised, onSupervisorGone, tellSupervisor } from '../supervise/messages.ts';
+import { leaveRouterKey } from './local-router.ts';
 
 /** Requests under way are finished, streams are ended, PostgreSQL writes what it holds. */
 const CLOSE_MILLISECONDS = 14_000;
@@ -20,7 +21,7 @@ export async function serve({ config }: Loaded, output: Output, localRouter?: st
   onSupervisorGone(close);
   // A key that the operator chose is no news to them.
   const key = config.operatorKey === undefined ? server.newOperatorKey : undefined;
-  const routerKeyChanged = localRouter !== undefined;
+  const routerKeyChanged = localRouter !== undefined && (await leaveRouterKey(server.database, localRouter));
   const { address } = server;
   if (!isSupervised()) {
     const text = `the control plane answers at ${address}/v1${key === undefined ? '' : `\noperator key ${key}`}`;

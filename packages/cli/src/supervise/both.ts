@@ -5,6 +5,7 @@
 import { existsSync, mkdirSync, realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { keyFileName } from '@levee/edge/sync/enroll.ts';
 import type { Loaded } from '../config/load.ts';
 import { settings } from '../config/settings.ts';
 import { CommandFailure, type Output } from '../output.ts';
@@ -82,7 +83,7 @@ class Both {
 
   async start(): Promise<Running> {
     // An edge that was here before restores the last rules by itself, also when the control plane does not come up.
-    if (existsSync(join(this.#place.edgeState, 'router.key'))) this.#edge?.start();
+    if (existsSync(join(this.#place.edgeState, keyFileName))) this.#edge?.start();
     this.#control.start();
     const ready = await this.#ready.promise;
     const unknown: Enforcement = { mode: 'dry', reason: 'the edge has not said yet what it can do' };

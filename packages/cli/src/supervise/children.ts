@@ -24,7 +24,8 @@ const program = join(import.meta.dirname, '..', 'levee.ts');
 /** @param address where it listened before: asked for port 0, it keeps the port that it got at first. */
 export function controlProcess(loaded: Loaded, place: Place, address: string | undefined): Call {
   const argv = [process.execPath, program, 'serve', '--no-config'];
-  if (loaded.config.edgeDriver !== 'off') argv.push('--local-router', place.edgeState);
+  const { edgeDriver, edgeRouterKey } = loaded.config;
+  if (edgeDriver !== 'off' && edgeRouterKey === undefined) argv.push('--local-router', place.edgeState);
   const environment: NodeJS.ProcessEnv = {
     ...inherited(),
     ...toEnvironment(loaded, ['listen', 'databaseUrl', 'operatorKey', 'logLevel']),

@@ -64,7 +64,8 @@ function messageOf(body: string): string | undefined {
   return typeof message === 'string' ? message : undefined;
 }
 
-function writeKey(directory: string, key: string): string {
+/** Whole or not at all: an edge may be reading it. Answers the file's path. */
+export function writeKey(directory: string, key: string): string {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const path = join(directory, keyFileName);
   const aside = `${path}.tmp`;
