@@ -40,7 +40,7 @@ const markStatement = {
     ), logged as (
       insert into change (position, kind, object_uuid) select change_position, 'firewall_rule', uuid from marked
     )
-    select count(*)::int as removed, max(change_position) as change_position, pg_current_xact_id()::text as change_xid
+    select count(*)::int as removed, max(change_position) as change_position, pg_current_xact_id()::text::int8 as change_xid
     from marked`,
 };
 

@@ -21,13 +21,13 @@ const deleteStatement = {
     ), logged as (
       insert into change (position, kind, object_uuid) select change_position, 'firewall_rule', uuid from marked
     )
-    select coalesce(marked.change_xid, target.change_xid)::text as change_xid,
+    select coalesce(marked.change_xid, target.change_xid)::text::int8 as change_xid,
       coalesce(marked.change_position, target.change_position) as change_position
     from target left join marked using (uuid)`,
 };
 
 export interface DeletedRule {
-  readonly change_xid: string;
+  readonly change_xid: number;
   readonly change_position: number;
 }
 

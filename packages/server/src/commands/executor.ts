@@ -14,11 +14,14 @@ export interface Statement {
 
 /** A statement that stands alone is its own transaction. */
 export interface Executor {
+  /** False: each statement commits by itself. */
+  readonly inTransaction: boolean;
   rows<R extends pg.QueryResultRow>(statement: Statement, values: readonly unknown[]): Promise<R[]>;
 }
 
-export function executorOf(client: Pick<pg.Pool | pg.PoolClient, 'query'>): Executor {
+export function executorOf(client: Pick<pg.Pool | pg.PoolClient, 'query'>, inTransaction = false): Executor {
   return {
+    inTransaction,
     async rows<R extends pg.QueryResultRow>(statement: Statement, values: readonly unknown[]): Promise<R[]> {
       const result = await client.query<R>({ name: statement.name, text: statement.text, values: values as unknown[] });
       return result.rows;
@@ -50,7 +53,7 @@ async function once<T>(pool: pg.Pool, work: (executor: Executor) => Promise<Outc
   let broken: Error | undefined;
   try {
     await client.query('begin');
-    const outcome = await work(executorOf(client));
+    const outcome = await work(executorOf(client, true));
     await client.query(outcome.ok ? 'commit' : 'rollback');
     return outcome;
   } catch (error) {

@@ -55,7 +55,7 @@ const markStatement = {
     ), logged as (
       insert into change (position, kind, object_uuid) select change_position, 'firewall_rule', uuid from marked
     )
-    select uuid::text, change_position, pg_current_xact_id()::text as change_xid from marked`,
+    select uuid::text, change_position, pg_current_xact_id()::text::int8 as change_xid from marked`,
 };
 
 /** Positions are drawn in the order wanted: it is the order of evaluation among equal priorities. */

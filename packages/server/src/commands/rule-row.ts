@@ -14,7 +14,7 @@ export interface RuleRow {
   readonly created_ms: number;
   readonly updated_ms: number;
   readonly expires_ms: number | null;
-  readonly change_xid: string;
+  readonly change_xid: number;
   readonly change_position: number;
   readonly deleted: boolean;
   readonly disabled: boolean;
@@ -32,7 +32,7 @@ export const ruleColumns = `r.uuid::text as uuid, r.sequence, r.owner_uuid::text
   r.provider_uuid::text as provider_uuid, r.fields::text as fields,
   ${milliseconds('r.created_at')} as created_ms, ${milliseconds('r.updated_at')} as updated_ms,
   ${milliseconds('r.expires_at')} as expires_ms,
-  r.change_xid::text as change_xid, r.change_position, r.deletion_marked_at is not null as deleted,
+  r.change_xid::text::int8 as change_xid, r.change_position, r.deletion_marked_at is not null as deleted,
   coalesce((r.fields ->> 'disabled')::boolean, false) as disabled`;
 
 /** Of the lateral join `hitsJoin`. */
@@ -50,6 +50,6 @@ export const noHits = { packets: null, bytes: null, last_hit_ms: null, shared_by
 
 /** Where a change stands in the log. */
 export interface ChangePlace {
-  readonly change_xid: string;
+  readonly change_xid: number;
   readonly change_position: number;
 }

@@ -10,6 +10,7 @@ import type { FastifyInstance } from 'fastify';
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import { createRuleReader } from '../commands/read-rules.ts';
+import { createRuleCreator } from '../commands/rule-creator.ts';
 import { createKeyRing, type KeyRing } from './authentication.ts';
 import type { Handler } from './call.ts';
 import { firewallHandlers } from './handlers/firewall.ts';
@@ -53,7 +54,7 @@ export function createApi(services: ApiServices): Api {
   const { pool, states } = services;
   let document = '';
   const handlers: Record<string, Handler> = {
-    ...firewallHandlers({ pool, states, now, reader: createRuleReader(pool) }),
+    ...firewallHandlers({ pool, states, now, reader: createRuleReader(pool), creator: createRuleCreator(pool) }),
     ...userHandlers(),
     ...serviceHandlers({ pool, keys, now, openapi: () => document }),
     ...operatorHandlers({ pool }),

@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream';
 import type { Caller } from '../commands/caller.ts';
 import type { Executor } from '../commands/executor.ts';
 import type { Failure } from '../commands/outcome.ts';
+import type { Cursor } from '../store/cursor.ts';
 
 export interface Call {
   readonly caller: Caller;
@@ -13,12 +14,6 @@ export interface Call {
   /** Checked against the operation's body schema; a rule's own fields are core's to check. */
   readonly body: unknown;
   readonly raw: IncomingMessage;
-}
-
-/** Where a change stands in the log: what `Prefer: wait` waits for. */
-export interface ChangeCursor {
-  readonly xid: string;
-  readonly position: number;
 }
 
 /** A good answer: JSON text, or a stream of it. */
@@ -40,7 +35,7 @@ export type ReadHandler = (call: Call) => Answered | Promise<Answered>;
  * request) and again after a wait.
  */
 export interface Written {
-  readonly change?: ChangeCursor | undefined;
+  readonly change?: Cursor | undefined;
   readonly render: () => string;
   /** Called once after the commit. */
   readonly committed?: () => void;

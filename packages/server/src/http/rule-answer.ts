@@ -4,11 +4,11 @@
  */
 import type { AppliedEntry } from '@levee/contract/schemas/object.ts';
 import type { RuleRow } from '../commands/rule-row.ts';
-import type { ChangeCursor } from './call.ts';
+import type { Cursor } from '../store/cursor.ts';
 
 /** What is known about a change on the routers; `agents/applied-view.ts` is the real one. */
 export interface AppliedStates {
-  stateOf(object: { readonly uuid: string; readonly change: ChangeCursor; readonly deleted: boolean }): {
+  stateOf(object: { readonly uuid: string; readonly change: Cursor; readonly deleted: boolean }): {
     readonly state: 'pending' | 'active' | 'failed';
     readonly reason?: string | undefined;
     readonly applied: readonly AppliedEntry[];

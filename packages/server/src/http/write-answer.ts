@@ -9,7 +9,8 @@ import type pg from 'pg';
 import { type Executor, executorOf, transact } from '../commands/executor.ts';
 import { done, type Outcome, refuse } from '../commands/outcome.ts';
 import { claimRequest, keepAnswer, type RequestName } from '../commands/repeated-request.ts';
-import type { Answered, Call, ChangeCursor, WriteHandler, Written } from './call.ts';
+import type { Cursor } from '../store/cursor.ts';
+import type { Answered, Call, WriteHandler, Written } from './call.ts';
 import { waitSecondsOf } from './prefer.ts';
 import { openAnswer, sealAnswer } from './sealed-answer.ts';
 
@@ -18,7 +19,7 @@ export interface WriteServices {
   /** After a commit: the change log has something new. */
   readonly wake: () => void;
   /** Resolves when the change is in force everywhere, or when the time is over. */
-  readonly waitApplied: (change: ChangeCursor, milliseconds: number) => Promise<unknown>;
+  readonly waitApplied: (change: Cursor, milliseconds: number) => Promise<unknown>;
 }
 
 const keyForm = /^[\x21-\x7e]{1,255}$/;

@@ -6,15 +6,17 @@ import { quote } from '@levee/core/problem.ts';
 import type pg from 'pg';
 import { changeRule } from '../../commands/change-rule.ts';
 import { type Confirmation, confirmChange } from '../../commands/confirmation.ts';
-import { type CreatedRule, createRule } from '../../commands/create-rule.ts';
+import { type CreatedRule, createRules } from '../../commands/create-rule.ts';
 import { deleteRule } from '../../commands/delete-rule.ts';
 import { explainPacket } from '../../commands/explain-packet.ts';
 import { type Outcome, refuse } from '../../commands/outcome.ts';
 import { mayRead, type RuleReader } from '../../commands/read-rules.ts';
 import { replaceRules } from '../../commands/replace-rules.ts';
+import type { RuleCreator } from '../../commands/rule-creator.ts';
 import type { ChangePlace } from '../../commands/rule-row.ts';
+import type { Cursor } from '../../store/cursor.ts';
 import { newUuid } from '../../store/new-uuid.ts';
-import type { Answered, Call, ChangeCursor, Handler, Wrote } from '../call.ts';
+import type { Answered, Call, Handler, Wrote } from '../call.ts';
 import { type AppliedStates, confirmationText, renderRule } from '../rule-answer.ts';
 import { type RuleMeta, splitRuleBody } from '../rule-body.ts';
 import { answerRuleList } from '../rule-list.ts';
@@ -23,6 +25,7 @@ import { isUuid } from '../uuid-text.ts';
 export interface FirewallServices {
   readonly pool: pg.Pool;
   readonly reader: RuleReader;
+  readonly creator: RuleCreator;
   readonly states: AppliedStates;
   readonly now: () => number;
 }
@@ -51,10 +54,11 @@ export function firewallHandlers(services: FirewallServices): Record<string, Han
           if (meta.expiresAt === null) return refuse('validation_failed', notNull);
           const { canonical } = parsed;
           const confirm = confirmationOf(meta);
-          return changed(
-            await createRule(executor, call.caller, { uuid, canonical, expiresAt: meta.expiresAt, confirm }),
-            confirm,
-          );
+          const rule = { caller: call.caller, uuid, canonical, expiresAt: meta.expiresAt, confirm };
+          if (!executor.inTransaction) return changed(await services.creator.create(rule), confirm);
+          const [outcome] = await createRules(executor, [rule]);
+          if (outcome === undefined) throw new Error('a rule without an outcome');
+          return changed(outcome, confirm);
         },
       },
     },
@@ -136,7 +140,7 @@ const emptyChange = {
   message: 'The body must be an object that names at least one field.',
 };
 
-function cursorOf(row: ChangePlace): ChangeCursor {
+function cursorOf(row: ChangePlace): Cursor {
   return { xid: row.change_xid, position: row.change_position };
 }
 

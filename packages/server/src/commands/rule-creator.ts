@@ -1,0 +1,70 @@
+/**
+ * Gathers rules that are created at the same time into one statement and one commit. While commits are under way the
+ * next rules gather, so that a burst costs the database a few commits and not one a rule. Every answer still comes
+ * after its commit. When a gathered statement fails, its rules are tried one by one: one rule's fault is not
+ * another's.
+ */
+import type pg from 'pg';
+import { isUnavailable } from '../store/failure.ts';
+import { type CreatedRule, createRules, type NewRule } from './create-rule.ts';
+import { type Executor, executorOf } from './executor.ts';
+import type { Outcome } from './outcome.ts';
+
+export interface RuleCreator {
+  /** Throws what the driver throws. */
+  create(rule: NewRule): Promise<Outcome<CreatedRule>>;
+}
+
+interface Waiting {
+  readonly rule: NewRule;
+  readonly resolve: (outcome: Outcome<CreatedRule>) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Two: one commit can be on its way to the disk while the next statement runs. */
+const commitsAtOnce = 2;
+const rulesAtOnce = 200;
+
+export function createRuleCreator(pool: Pick<pg.Pool, 'query'>): RuleCreator {
+  const executor = executorOf(pool);
+  const waiting: Waiting[] = [];
+  let underWay = 0;
+  let scheduled = false;
+
+  function schedule(): void {
+    if (scheduled || underWay >= commitsAtOnce || waiting.length === 0) return;
+    scheduled = true;
+    // After the sockets that are readable now have been read: their rules join.
+    setImmediate(() => {
+      scheduled = false;
+      underWay++;
+      void carryOut(executor, waiting.splice(0, rulesAtOnce)).finally(() => {
+        underWay--;
+        schedule();
+      });
+      schedule();
+    });
+  }
+
+  return {
+    create(rule) {
+      return new Promise((resolve, reject) => {
+        waiting.push({ rule, resolve, reject });
+        schedule();
+      });
+    },
+  };
+}
+
+async function carryOut(executor: Executor, batch: readonly Waiting[]): Promise<void> {
+  try {
+    const outcomes = await createRules(
+      executor,
+      batch.map((each) => each.rule),
+    );
+    for (const [index, outcome] of outcomes.entries()) batch[index]?.resolve(outcome);
+  } catch (error) {
+    if (batch.length === 1 || isUnavailable(error)) for (const each of batch) each.reject(error);
+    else await Promise.all(batch.map((each) => carryOut(executor, [each])));
+  }
+}
