@@ -9,8 +9,10 @@ import type { Cursor } from './cursor.ts';
 export interface Snapshot {
   /** Changes from here on are not promised to be in the chunks; those before are. */
   readonly cursor: Cursor;
-  /** Rules in order of creation, none that is marked for deletion. Iterate to the end, or return early. */
-  readonly chunks: AsyncGenerator<readonly PresentRule[], void, undefined>;
+  /** The next rules in order of creation, none that is marked for deletion; empty at the end. */
+  next(): Promise<readonly PresentRule[]>;
+  /** Gives the connection back. To be called in any case; idempotent, never throws. */
+  close(): Promise<void>;
 }
 
 /**
@@ -28,32 +30,37 @@ export async function openSnapshot(pool: pg.Pool, chunkRules: number): Promise<S
         select uuid::text as uuid, sequence, fields::text as fields from firewall_rule
         where deletion_marked_at is null order by sequence`,
     );
-    return { cursor: { xid: Number(rows[0]?.xid), position: 0 }, chunks: chunksOf(client, chunkRules) };
+    return new OpenSnapshot(client, chunkRules, { xid: Number(rows[0]?.xid), position: 0 });
   } catch (error) {
     client.release(error as Error);
     throw error;
   }
 }
 
-async function* chunksOf(client: pg.PoolClient, size: number): AsyncGenerator<readonly PresentRule[], void, undefined> {
-  let failed: Error | undefined;
-  try {
-    for (;;) {
-      const { rows } = await client.query<{ uuid: string; sequence: number; fields: string }>(
-        `fetch ${size} from desired`,
-      );
-      if (rows.length > 0) yield rows;
-      if (rows.length < size) return;
-    }
-  } catch (error) {
-    failed = error as Error;
-    throw error;
-  } finally {
+class OpenSnapshot implements Snapshot {
+  readonly cursor: Cursor;
+  readonly #client: pg.PoolClient;
+  readonly #fetch: string;
+  #closed = false;
+
+  constructor(client: pg.PoolClient, chunkRules: number, cursor: Cursor) {
+    this.#client = client;
+    this.#fetch = `fetch ${chunkRules} from desired`;
+    this.cursor = cursor;
+  }
+
+  async next(): Promise<readonly PresentRule[]> {
+    return (await this.#client.query<{ uuid: string; sequence: number; fields: string }>(this.#fetch)).rows;
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
     // Ends the cursor too. A connection that cannot even roll back is thrown away.
-    if (failed === undefined)
-      await client.query('rollback').catch((error: Error) => {
-        failed = error;
-      });
-    client.release(failed);
+    const failed = await this.#client.query('rollback').then(
+      () => undefined,
+      (error: Error) => error,
+    );
+    this.#client.release(failed);
   }
 }

@@ -1,0 +1,125 @@
+/**
+ * From what a router sent to a report that can be stored. A router is authenticated, not trusted: everything is
+ * checked and bounded here.
+ */
+import { type Cursor, parseCursor } from '../store/cursor.ts';
+import type { HitDelta, StoredReport } from '../store/reports.ts';
+
+export type ParsedReport =
+  | { readonly ok: true; readonly report: Omit<StoredReport, 'routerUuid'> }
+  | { readonly ok: false; readonly field: string; readonly message: string };
+
+const LISTED_MAXIMUM = 500_000;
+const REASON_MAXIMUM = 2_000;
+const STATUS_MAXIMUM_BYTES = 64 * 1024;
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+class Refused extends Error {
+  readonly field: string;
+  constructor(field: string, message: string) {
+    super(message);
+    this.field = field;
+  }
+}
+
+/** The first problem found: the sender is a program of ours, nobody fills in a form. */
+export function parseReport(body: unknown): ParsedReport {
+  try {
+    const report = objectOf(body, '');
+    const enforcement = objectOf(report.enforcement, '/enforcement');
+    if (enforcement.mode !== 'kernel' && enforcement.mode !== 'dry') {
+      throw new Refused('/enforcement/mode', 'must be kernel or dry');
+    }
+    return {
+      ok: true,
+      report: {
+        cursor: cursorOf(report.cursor),
+        enforcement: enforcement.mode,
+        enforcementReason:
+          enforcement.reason === undefined ? undefined : text(enforcement.reason, '/enforcement/reason'),
+        failures: list(report.failures, '/failures').map((each, index) => {
+          const failure = objectOf(each, `/failures/${index}`);
+          return {
+            uuid: uuid(failure.uuid, `/failures/${index}/uuid`),
+            reason: text(failure.reason, `/failures/${index}/reason`),
+          };
+        }),
+        counters: report.counters === undefined ? undefined : countersOf(report.counters),
+        status: report.status === undefined ? undefined : statusOf(report.status),
+      },
+    };
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    return { ok: false, field: error.field, message: `${error.field.slice(1) || 'the body'}: ${error.message}` };
+  }
+}
+
+function objectOf(value: unknown, field: string): Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new Refused(field, 'must be an object');
+  return value as Record<string, unknown>;
+}
+
+function list(value: unknown, field: string): unknown[] {
+  if (!Array.isArray(value)) throw new Refused(field, 'must be an array');
+  if (value.length > LISTED_MAXIMUM) throw new Refused(field, `must have at most ${LISTED_MAXIMUM} entries`);
+  return value;
+}
+
+/** PostgreSQL's text holds no NUL; what the kernel says is cut, not refused. */
+function text(value: unknown, field: string): string {
+  if (typeof value !== 'string') throw new Refused(field, 'must be a string');
+  return value.replaceAll('\0', '').slice(0, REASON_MAXIMUM);
+}
+
+function uuid(value: unknown, field: string): string {
+  if (typeof value !== 'string' || !UUID.test(value)) throw new Refused(field, 'must be a uuid in lower case');
+  return value;
+}
+
+function count(value: unknown, field: string): number {
+  if (!Number.isSafeInteger(value) || (value as number) < 0) throw new Refused(field, 'must be a whole number from 0');
+  return value as number;
+}
+
+function cursorOf(value: unknown): Cursor | undefined {
+  if (value === undefined) return undefined;
+  const cursor = typeof value === 'string' ? parseCursor(value) : undefined;
+  if (cursor === undefined) throw new Refused('/cursor', 'must be a cursor that the stream gave');
+  return cursor;
+}
+
+function countersOf(value: unknown): NonNullable<StoredReport['counters']> {
+  const counters = objectOf(value, '/counters');
+  return {
+    run: uuid(counters.run, '/counters/run'),
+    number: count(counters.number, '/counters/number'),
+    hits: list(counters.hits, '/counters/hits').map((each, index) => hitOf(each, `/counters/hits/${index}`)),
+  };
+}
+
+function hitOf(value: unknown, field: string): HitDelta {
+  const hit = objectOf(value, field);
+  const lastHitAt = text(hit.last_hit_at, `${field}/last_hit_at`);
+  const time = Date.parse(lastHitAt);
+  if (Number.isNaN(time)) throw new Refused(`${field}/last_hit_at`, 'must be a time of RFC 3339');
+  const sharedBy = hit.shared_by === undefined ? undefined : count(hit.shared_by, `${field}/shared_by`);
+  if (sharedBy !== undefined && (sharedBy < 1 || sharedBy > 2 ** 31 - 1)) {
+    throw new Refused(`${field}/shared_by`, 'must be 1 to 2147483647');
+  }
+  return {
+    uuid: uuid(hit.uuid, `${field}/uuid`),
+    packets: count(hit.packets, `${field}/packets`),
+    bytes: count(hit.bytes, `${field}/bytes`),
+    lastHitAt: new Date(time).toISOString(),
+    sharedBy,
+  };
+}
+
+function statusOf(value: unknown): Record<string, unknown> {
+  const status = objectOf(value, '/status');
+  if (JSON.stringify(status).length > STATUS_MAXIMUM_BYTES) {
+    throw new Refused('/status', `must be at most ${STATUS_MAXIMUM_BYTES} bytes`);
+  }
+  return status;
+}

@@ -1,0 +1,112 @@
+/**
+ * What routers' agents may ask: their stream, reporting, enrolling. Not part of the public interface: authenticated by
+ * router keys alone, which open nothing else.
+ */
+import { createHash } from 'node:crypto';
+import type { AgentEnrolled } from '@levee/contract/agent.ts';
+import { parseKeyRole } from '@levee/core/account/key.ts';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type pg from 'pg';
+import { parseCursor } from '../store/cursor.ts';
+import { isUnavailable } from '../store/failure.ts';
+import { enrolRouter } from '../store/routers.ts';
+import { parseReport } from './parse-report.ts';
+import type { ReportWriter } from './report-writer.ts';
+import type { KnownRouter, RouterRegistry } from './router-registry.ts';
+import type { StreamHub } from './stream-hub.ts';
+
+export interface AgentServices {
+  readonly pool: pg.Pool;
+  readonly registry: RouterRegistry;
+  readonly writer: ReportWriter;
+  readonly hub: StreamHub;
+  readonly logError: (error: unknown, message: string) => void;
+}
+
+/** For 405 and for the list of paths. */
+export const agentPaths = [
+  { method: 'GET', path: '/agent/v1/stream' },
+  { method: 'POST', path: '/agent/v1/report' },
+  { method: 'POST', path: '/agent/v1/enroll' },
+] as const;
+
+/** A report lists every failure and every hit of a router that may hold a hundred thousand rules. */
+const REPORT_MAXIMUM_BYTES = 64 * 1024 * 1024;
+const TOKEN = /^[\w-]{16,128}$/;
+
+export function registerAgentRoutes(app: FastifyInstance, services: AgentServices): void {
+  app.get('/agent/v1/stream', (request, reply) =>
+    guarded(services, reply, async () => {
+      const router = await authenticate(services.registry, request);
+      if (router === undefined) return refuseKey(reply);
+      const { after } = request.query as { after?: unknown };
+      // One that was not given here, or is mangled, is treated as none: the snapshot sets it right.
+      const cursor = typeof after === 'string' ? parseCursor(after) : undefined;
+      reply.hijack();
+      services.hub.open(reply.raw, router, cursor);
+    }),
+  );
+
+  app.post('/agent/v1/report', { bodyLimit: REPORT_MAXIMUM_BYTES }, (request, reply) =>
+    guarded(services, reply, async () => {
+      const router = await authenticate(services.registry, request);
+      if (router === undefined) return refuseKey(reply);
+      const parsed = parseReport(request.body);
+      if (!parsed.ok) {
+        return refuse(reply, 400, 'validation_failed', parsed.message, { field: parsed.field });
+      }
+      const known = await services.writer.save({ routerUuid: router.uuid, ...parsed.report });
+      if (!known) return refuseKey(reply);
+      reply.send({});
+    }),
+  );
+
+  app.post('/agent/v1/enroll', (request, reply) =>
+    guarded(services, reply, async () => {
+      const token = (request.body as { token?: unknown } | null | undefined)?.token;
+      if (typeof token !== 'string') {
+        return refuse(reply, 400, 'validation_failed', 'token: must be a string', { field: '/token' });
+      }
+      const enrolment = TOKEN.test(token) ? await enrolRouter(services.pool, token) : undefined;
+      if (enrolment === undefined || !enrolment.ok) {
+        const message = 'The enrolment token is not valid: it is unknown, was used before, or is older than an hour.';
+        return refuse(reply, 401, 'invalid_api_key', message);
+      }
+      await services.registry.refresh();
+      const { routerUuid, name, location, key } = enrolment;
+      reply
+        .header('cache-control', 'no-store')
+        .send({ router_uuid: routerUuid, name, location, key } satisfies AgentEnrolled);
+    }),
+  );
+}
+
+async function guarded(services: AgentServices, reply: FastifyReply, work: () => Promise<unknown>): Promise<unknown> {
+  try {
+    await work();
+  } catch (error) {
+    if (isUnavailable(error)) {
+      reply.header('retry-after', '1');
+      refuse(reply, 503, 'unavailable', 'The database cannot be reached at present; try again shortly.');
+    } else {
+      services.logError(error, 'an agent request failed');
+      refuse(reply, 500, 'internal', 'The service failed on this request; the request id finds the cause in its log.');
+    }
+  }
+  return reply;
+}
+
+async function authenticate(registry: RouterRegistry, request: FastifyRequest): Promise<KnownRouter | undefined> {
+  const [scheme, key = ''] = (request.headers.authorization ?? '').split(' ');
+  if (scheme?.toLowerCase() !== 'bearer' || parseKeyRole(key) !== 'router') return undefined;
+  return registry.byKeyHash(createHash('sha256').update(key).digest('hex'));
+}
+
+function refuseKey(reply: FastifyReply): void {
+  reply.header('www-authenticate', 'Bearer');
+  refuse(reply, 401, 'invalid_api_key', 'The router key is missing, unknown or no longer valid.');
+}
+
+function refuse(reply: FastifyReply, status: number, error: string, message: string, more: object = {}): void {
+  reply.code(status).send({ error, message, ...more, request_id: reply.request.id });
+}

@@ -1,0 +1,163 @@
+/**
+ * Locations and routers as rows: creating, listing, enrolling, removing. Keys and tokens leave this file once, as
+ * text, to whoever asked; the database only ever holds their SHA-256.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { KEY_RANDOM_BYTES, makeKey, parseKeyRole } from '@levee/core/account/key.ts';
+import type pg from 'pg';
+import type { Statements } from './change-log.ts';
+import { newUuid } from './new-uuid.ts';
+
+export interface LocationRow {
+  readonly uuid: string;
+  readonly name: string;
+  readonly created_at: Date;
+}
+
+export interface RouterRow {
+  readonly uuid: string;
+  readonly name: string;
+  /** Name of its location. */
+  readonly location: string;
+  readonly tunnel_addresses: readonly string[];
+  readonly created_at: Date;
+  readonly enrolled: boolean;
+  readonly enforcement: 'kernel' | 'dry' | null;
+  readonly enforcement_reason: string | null;
+  readonly last_seen_at: Date | null;
+}
+
+export const ENROLMENT_SECONDS = 3600;
+
+export function secretHash(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}
+
+const run = <R extends pg.QueryResultRow>(db: Statements, text: string, values: unknown[] = []) =>
+  (db as pg.ClientBase).query<R>(text, values).then((result) => result.rows);
+
+/** A name that is taken violates `location_name`. */
+export async function createLocation(db: Statements, name: string): Promise<LocationRow> {
+  const [row] = await run<LocationRow>(
+    db,
+    'insert into location (uuid, name) values ($1, $2) returning uuid::text as uuid, name, created_at',
+    [newUuid(), name],
+  );
+  if (row === undefined) throw new Error('insert into location returned nothing');
+  return row;
+}
+
+export function listLocations(db: Statements): Promise<LocationRow[]> {
+  return run<LocationRow>(db, 'select uuid::text as uuid, name, created_at from location order by created_at, uuid');
+}
+
+/** host() leaves out the length: a tunnel's end is one address. */
+const ROUTER_COLUMNS = `r.uuid::text as uuid, r.name, l.name as location,
+  array(select host(a) from unnest(r.tunnel_addresses) a) as tunnel_addresses, r.created_at,
+  r.enrolled_at is not null as enrolled, r.enforcement, r.enforcement_reason, r.last_seen_at`;
+
+export function listRouters(db: Statements): Promise<RouterRow[]> {
+  return run<RouterRow>(
+    db,
+    `select ${ROUTER_COLUMNS} from router r join location l on l.uuid = r.location_uuid order by r.created_at, r.uuid`,
+  );
+}
+
+export interface NewRouter {
+  readonly name: string;
+  /** Name or uuid of its location. */
+  readonly location: string;
+  readonly tunnelAddresses: readonly string[];
+}
+
+export type CreatedRouter =
+  | { readonly ok: true; readonly router: RouterRow; readonly token: string; readonly expiresAt: Date }
+  | { readonly ok: false; readonly code: 'location_not_found' };
+
+/** A name that is taken violates `router_name`. The token enrols the router once, within an hour. */
+export async function createRouter(db: Statements, router: NewRouter): Promise<CreatedRouter> {
+  const token = randomBytes(24).toString('base64url');
+  const [row] = await run<RouterRow & { enrolment_expires_at: Date }>(
+    db,
+    `with r as (
+        insert into router (uuid, name, location_uuid, tunnel_addresses, enrolment_hash, enrolment_expires_at)
+        select $1, $2, uuid, $4::inet[], $5, now() + make_interval(secs => $6)
+        from location where name = $3 or uuid::text = lower($3)
+        order by uuid::text = lower($3) desc limit 1
+        returning *
+      )
+      select ${ROUTER_COLUMNS}, r.enrolment_expires_at from r join location l on l.uuid = r.location_uuid`,
+    [newUuid(), router.name, router.location, router.tunnelAddresses, secretHash(token), ENROLMENT_SECONDS],
+  );
+  if (row === undefined) return { ok: false, code: 'location_not_found' };
+  const { enrolment_expires_at, ...created } = row;
+  return { ok: true, router: created, token, expiresAt: enrolment_expires_at };
+}
+
+export type Enrolment =
+  | {
+      readonly ok: true;
+      readonly routerUuid: string;
+      readonly name: string;
+      readonly location: string;
+      /** Shown this once. */
+      readonly key: string;
+    }
+  | { readonly ok: false; readonly code: 'token_not_valid' };
+
+/** One statement: of two that bring the same token, one gets the key and the other is refused. */
+export async function enrolRouter(db: Statements, token: string): Promise<Enrolment> {
+  const key = makeKey('router', randomBytes(KEY_RANDOM_BYTES));
+  const [row] = await run<{ uuid: string; name: string; location: string }>(
+    db,
+    `update router r set key_hash = $2, enrolled_at = now(), enrolment_hash = null, enrolment_expires_at = null
+      from location l
+      where l.uuid = r.location_uuid and r.enrolment_hash = $1 and r.enrolment_expires_at > now()
+      returning r.uuid::text as uuid, r.name, l.name as location`,
+    [secretHash(token), secretHash(key)],
+  );
+  if (row === undefined) return { ok: false, code: 'token_not_valid' };
+  return { ok: true, routerUuid: row.uuid, name: row.name, location: row.location, key };
+}
+
+/** False when there is none. Its acknowledgements and counts go too, and nothing waits for it any more. */
+export async function removeRouter(db: Statements, uuid: string): Promise<boolean> {
+  return (await run(db, 'delete from router where uuid = $1 returning 1', [uuid])).length > 0;
+}
+
+export const LOCAL_NAME = 'local';
+
+/**
+ * The router of this machine, made with its location when absent. `presentKey` is kept when it still is the router's
+ * key: an edge that runs on is not locked out by a control plane that starts again. Otherwise a fresh key replaces
+ * whatever key it had.
+ */
+export async function ensureLocalRouter(
+  db: Statements,
+  presentKey?: string,
+): Promise<{ readonly routerUuid: string; readonly key: string; readonly fresh: boolean }> {
+  if (presentKey !== undefined && parseKeyRole(presentKey) === 'router') {
+    const [kept] = await run<{ uuid: string }>(
+      db,
+      'select uuid::text as uuid from router where name = $1 and key_hash = $2',
+      [LOCAL_NAME, secretHash(presentKey)],
+    );
+    if (kept !== undefined) return { routerUuid: kept.uuid, key: presentKey, fresh: false };
+  }
+  const key = makeKey('router', randomBytes(KEY_RANDOM_BYTES));
+  await run(db, 'insert into location (uuid, name) values ($1, $2) on conflict (name) do nothing', [
+    newUuid(),
+    LOCAL_NAME,
+  ]);
+  const [row] = await run<{ uuid: string }>(
+    db,
+    `insert into router (uuid, name, location_uuid, key_hash, enrolled_at)
+      select $1, $2, uuid, $3, now() from location where name = $2
+      on conflict (name) do update set key_hash = excluded.key_hash,
+        enrolled_at = coalesce(router.enrolled_at, excluded.enrolled_at)
+      returning uuid::text as uuid`,
+    [newUuid(), LOCAL_NAME, secretHash(key)],
+  );
+  if (row === undefined) throw new Error('the local router was neither found nor made');
+  return { routerUuid: row.uuid, key, fresh: true };
+}

@@ -1,0 +1,85 @@
+/**
+ * Rows that tests of the store and the agents stand on: a provider with a prefix, and rules in it, written by the same
+ * kind of statement as a command's: the row and its change in one transaction.
+ */
+import type { Statements } from '../change-log.ts';
+import { newUuid } from '../new-uuid.ts';
+
+export interface SeededProvider {
+  readonly uuid: string;
+  readonly prefix: string;
+}
+
+const run = (db: Statements, text: string, values: unknown[]) =>
+  (db as { query(text: string, values: unknown[]): Promise<{ rows: Record<string, unknown>[] }> }).query(text, values);
+
+export async function seedProvider(db: Statements, prefix = '198.18.0.0/15'): Promise<SeededProvider> {
+  const uuid = newUuid();
+  await run(db, `insert into account (uuid, role, provider_uuid, name) values ($1, 'provider', $1, $2)`, [uuid, uuid]);
+  await run(db, `insert into subnet (account_uuid, subnet, role, provider_uuid) values ($1, $2, 'provider', $1)`, [
+    uuid,
+    prefix,
+  ]);
+  return { uuid, prefix };
+}
+
+export interface SeededChange {
+  readonly uuid: string;
+  readonly change: { readonly xid: string; readonly position: number };
+}
+
+export async function seedRule(
+  db: Statements,
+  provider: SeededProvider,
+  fields: Record<string, unknown> = {},
+  expiresAt: Date | null = null,
+): Promise<SeededChange> {
+  const uuid = newUuid();
+  const canonical = { dst: '198.18.0.1', protocol: 'udp', action: 'drop', priority: 1000, disabled: false, ...fields };
+  const { rows } = await run(
+    db,
+    `with drawn as (select nextval('change_position') as position), rule as (
+        insert into firewall_rule (uuid, sequence, owner_uuid, provider_uuid, subnet, dst, fields, created_at,
+          updated_at, expires_at, change_position)
+        select $1, position, $2, $2, $3, $4, $5, now(), now(), $6, position from drawn
+        returning change_xid, change_position
+      ), logged as (
+        insert into change (position, kind, object_uuid) select change_position, 'firewall_rule', $1 from rule
+      )
+      select change_xid::text as xid, change_position as position from rule`,
+    [uuid, provider.uuid, provider.prefix, canonical.dst, JSON.stringify(canonical), expiresAt],
+  );
+  return { uuid, change: rows[0] as SeededChange['change'] };
+}
+
+export async function seedPriority(db: Statements, uuid: string, priority: number): Promise<SeededChange> {
+  const { rows } = await run(
+    db,
+    `with changed as (
+        update firewall_rule set fields = (fields::jsonb || jsonb_build_object('priority', $2::int))::json,
+          updated_at = now(), change_xid = pg_current_xact_id(), change_position = nextval('change_position')
+        where uuid = $1 returning change_xid, change_position
+      ), logged as (
+        insert into change (position, kind, object_uuid) select change_position, 'firewall_rule', $1 from changed
+      )
+      select change_xid::text as xid, change_position as position from changed`,
+    [uuid, priority],
+  );
+  return { uuid, change: rows[0] as SeededChange['change'] };
+}
+
+export async function seedDeletion(db: Statements, uuid: string): Promise<SeededChange> {
+  const { rows } = await run(
+    db,
+    `with marked as (
+        update firewall_rule set deletion_marked_at = now(), subnet = null, updated_at = now(),
+          change_xid = pg_current_xact_id(), change_position = nextval('change_position')
+        where uuid = $1 and deletion_marked_at is null returning change_xid, change_position
+      ), logged as (
+        insert into change (position, kind, object_uuid) select change_position, 'firewall_rule', $1 from marked
+      )
+      select change_xid::text as xid, change_position as position from marked`,
+    [uuid],
+  );
+  return { uuid, change: rows[0] as SeededChange['change'] };
+}

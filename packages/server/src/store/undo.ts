@@ -1,0 +1,89 @@
+/**
+ * Takes firewall rules back to what they were before a change that was not confirmed. Runs inside the caller's
+ * transaction; writes the change log's entries for what it changes.
+ */
+import type pg from 'pg';
+import type { UndoEntry } from './schema.ts';
+
+/** Taking back a creation: the rule goes the way of every deleted rule. */
+const MARK = `with marked as (
+    update firewall_rule set deletion_marked_at = date_trunc('milliseconds', now()),
+      updated_at = date_trunc('milliseconds', now()), subnet = null,
+      change_xid = pg_current_xact_id(), change_position = nextval('change_position')
+    where uuid = $1 and change_position = $2 and deletion_marked_at is null
+    returning uuid, change_position
+  ), logged as (
+    insert into change (position, kind, object_uuid) select change_position, 'firewall_rule', uuid from marked
+  )
+  select 1 from marked`;
+
+/**
+ * Taking back a change or a deletion. The destination may have changed hands meanwhile: a rule is restored only where
+ * its owner's subnet covers it, and, for a provider, where no user holds the addresses.
+ */
+const PLACE = `place as (
+    select s.subnet from subnet s
+    where s.account_uuid = $3 and s.subnet >>= $5::cidr
+      and not (s.role = 'provider' and exists (select from subnet u where u.role = 'user' and u.subnet && $5::cidr))
+    limit 1
+  )`;
+
+const RESTORE = `with ${PLACE}, restored as (
+    update firewall_rule r set dst = $5, subnet = place.subnet, fields = $6, expires_at = $7,
+      deletion_marked_at = null, updated_at = date_trunc('milliseconds', now()),
+      change_xid = pg_current_xact_id(), change_position = nextval('change_position')
+    from place
+    where r.uuid = $1 and r.change_position = $2 and r.owner_uuid = $3 and $4::uuid is not null
+    returning r.uuid, r.change_position
+  ), logged as (
+    insert into change (position, kind, object_uuid) select change_position, 'firewall_rule', uuid from restored
+  )
+  select 1 from restored`;
+
+/** The rule was deleted and every router has let go of it: it comes back under its uuid, in its old order. */
+const REVIVE = `with ${PLACE}, drawn as (
+    select nextval('change_position') as position, subnet from place
+    where not exists (select from firewall_rule where uuid = $1) and ($7::timestamptz is null or $7 > now())
+      and $2::int8 is not null
+  ), revived as (
+    insert into firewall_rule (uuid, sequence, owner_uuid, provider_uuid, subnet, dst, fields, created_at, updated_at,
+      expires_at, change_position)
+    select $1, $8, $3, $4, subnet, $5, $6, $9, date_trunc('milliseconds', now()), $7, position from drawn
+    returning uuid, change_position
+  ), logged as (
+    insert into change (position, kind, object_uuid) select change_position, 'firewall_rule', uuid from revived
+  )
+  select 1 from revived`;
+
+/**
+ * Returns how many rules were changed. Entries whose rule has been changed again since are left alone. A rule that
+ * cannot be what it was, because its owner lost the addresses, does not stay as the unconfirmed change left it either:
+ * it is marked for deletion. One that has expired meanwhile is restored and then found by the sweep.
+ */
+export async function applyUndo(client: pg.ClientBase, undo: readonly UndoEntry[]): Promise<number> {
+  let changed = 0;
+  // In one order everywhere: two transactions that undo the same rules wait for each other instead of deadlocking.
+  for (const entry of undo.toSorted((a, b) => (a.uuid < b.uuid ? -1 : 1))) {
+    if (await undoOne(client, entry)) changed++;
+  }
+  return changed;
+}
+
+async function undoOne(client: pg.ClientBase, { uuid, position, before }: UndoEntry): Promise<boolean> {
+  const rows = async (name: string, text: string, values: unknown[]) =>
+    (await client.query({ name, text, values })).rows.length > 0;
+  if (before === null) return rows('undo_mark', MARK, [uuid, position]);
+  const fields = JSON.stringify(before.fields);
+  const values = [
+    uuid,
+    position,
+    before.owner_uuid,
+    before.provider_uuid,
+    before.fields.dst,
+    fields,
+    before.expires_at,
+  ];
+  if (await rows('undo_restore', RESTORE, values)) return true;
+  if (await rows('undo_revive', REVIVE, [...values, before.sequence, before.created_at])) return true;
+  return rows('undo_mark', MARK, [uuid, position]);
+}

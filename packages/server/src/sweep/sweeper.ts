@@ -1,0 +1,193 @@
+/**
+ * Does what is due without anybody asking: expired rules are marked, unconfirmed changes undone, rules that every
+ * router let go of removed, old records forgotten. Every replica runs one; rows are taken with "skip locked", so that
+ * they share the work. At most a second late.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type pg from 'pg';
+import { pruneChanges } from '../store/change-log.ts';
+import type { UndoEntry } from '../store/schema.ts';
+import { applyUndo } from '../store/undo.ts';
+
+export interface Sweeper {
+  /** Something may be due now: a router has acknowledged. */
+  wake(): void;
+  stop(): Promise<void>;
+}
+
+export interface SweeperOptions {
+  /** Something was written to the change log. */
+  readonly committed: () => void;
+  readonly log?: (message: string) => void;
+  readonly longestSleepMilliseconds?: number;
+  readonly forgetEveryMilliseconds?: number;
+}
+
+/** A router that was away longer than this gets a snapshot. */
+export const KEEP_CHANGES_SECONDS = 24 * 3600;
+export const KEEP_ANSWERS_SECONDS = 24 * 3600;
+const KEEP_ACKS_SECONDS = 24 * 3600;
+const KEEP_CONFIRMATIONS_SECONDS = 24 * 3600;
+/** Rows a statement: a transaction of ours stays short. */
+const BATCH = 500;
+
+export function startSweeper(pool: pg.Pool, options: SweeperOptions): Sweeper {
+  const longest = options.longestSleepMilliseconds ?? 900;
+  const forgetEvery = options.forgetEveryMilliseconds ?? 60_000;
+  const stopping = new AbortController();
+  let rouse = new AbortController();
+  let forgetAt = 0;
+
+  async function run(): Promise<void> {
+    let failing = false;
+    while (!stopping.signal.aborted) {
+      rouse = new AbortController();
+      let sleep = longest;
+      try {
+        if (await sweepOnce(pool)) options.committed();
+        if (Date.now() >= forgetAt) {
+          await forgetOld(pool);
+          forgetAt = Date.now() + forgetEvery;
+        }
+        sleep = Math.min(longest, await millisecondsUntilDue(pool));
+        if (failing) options.log?.('sweeping again');
+        failing = false;
+      } catch (error) {
+        if (!failing) options.log?.(`cannot sweep: ${(error as Error).message}`);
+        failing = true;
+      }
+      const signal = AbortSignal.any([stopping.signal, rouse.signal]);
+      await delay(sleep, undefined, { signal }).catch(() => {});
+    }
+  }
+  const running = run();
+  return {
+    wake: () => rouse.abort(),
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+/** True when the change log has something new. */
+export async function sweepOnce(pool: pg.Pool): Promise<boolean> {
+  const undone = await undoUnconfirmed(pool);
+  const expired = await markExpired(pool);
+  await removeGone(pool);
+  return undone + expired > 0;
+}
+
+const EXPIRED = `with due as (
+    select uuid from firewall_rule where expires_at <= now() and deletion_marked_at is null
+    order by expires_at limit ${BATCH} for update skip locked
+  ), marked as (
+    update firewall_rule r set deletion_marked_at = date_trunc('milliseconds', now()),
+      updated_at = date_trunc('milliseconds', now()), subnet = null,
+      change_xid = pg_current_xact_id(), change_position = nextval('change_position')
+    from due where r.uuid = due.uuid
+    returning r.uuid, r.change_position
+  ), logged as (
+    insert into change (position, kind, object_uuid) select change_position, 'firewall_rule', uuid from marked
+  )
+  select 1 from marked`;
+
+export function markExpired(pool: pg.Pool): Promise<number> {
+  return untilFewer(async () => (await pool.query({ name: 'sweep_expired', text: EXPIRED })).rows.length);
+}
+
+/**
+ * A rule that is marked goes when every enrolled router has acknowledged a place at or after its marking. A router that
+ * was enrolled and is away holds it back, because it may still enforce the rule; removing the router frees it.
+ */
+const GONE = `with low as (
+    select acked_xid as xid, acked_position as position from router where enrolled_at is not null
+    order by acked_xid nulls first, acked_position limit 1
+  ), due as (
+    select uuid from firewall_rule r
+    where deletion_marked_at is not null
+      and not exists (
+        select from low where low.xid is null or (low.xid, low.position) < (r.change_xid, r.change_position)
+      )
+      and r.change_xid < pg_snapshot_xmin(pg_current_snapshot())
+    order by change_xid, change_position limit ${BATCH} for update skip locked
+  )
+  delete from firewall_rule r using due where r.uuid = due.uuid returning 1`;
+
+export function removeGone(pool: pg.Pool): Promise<number> {
+  return untilFewer(async () => (await pool.query({ name: 'sweep_gone', text: GONE })).rows.length);
+}
+
+/** One confirmation a transaction: what it changes shows at once, whole. Returns how many were undone. */
+export async function undoUnconfirmed(pool: pg.Pool): Promise<number> {
+  for (let undone = 0; ; undone++) {
+    if (!(await undoNext(pool))) return undone;
+  }
+}
+
+async function undoNext(pool: pg.Pool): Promise<boolean> {
+  const client = await pool.connect();
+  let broken: Error | undefined;
+  try {
+    await client.query('begin');
+    const { rows } = await client.query<{ change_uuid: string; undo: UndoEntry[] }>({
+      name: 'sweep_unconfirmed',
+      text: `select change_uuid, undo from confirmation
+        where confirmed_at is null and rolled_back_at is null and deadline <= now()
+        order by deadline limit 1 for update skip locked`,
+    });
+    const due = rows[0];
+    if (due !== undefined) {
+      await applyUndo(client, due.undo);
+      await client.query('update confirmation set rolled_back_at = now() where change_uuid = $1', [due.change_uuid]);
+    }
+    await client.query('commit');
+    return due !== undefined;
+  } catch (error) {
+    await client.query('rollback').catch((failed: Error) => {
+      broken = failed;
+    });
+    throw error;
+  } finally {
+    client.release(broken);
+  }
+}
+
+const DUE = `select extract(epoch from least(
+    (select min(expires_at) from firewall_rule where expires_at is not null and deletion_marked_at is null),
+    (select min(deadline) from confirmation where confirmed_at is null and rolled_back_at is null)
+  ) - now())::float8 * 1000 as ms`;
+
+/** Infinity when nothing is; 0 at the earliest. */
+async function millisecondsUntilDue(pool: pg.Pool): Promise<number> {
+  const { rows } = await pool.query<{ ms: number | null }>({ name: 'sweep_due', text: DUE });
+  const ms = rows[0]?.ms;
+  return ms === null || ms === undefined ? Number.POSITIVE_INFINITY : Math.max(0, ms);
+}
+
+/** What nobody can ask for any more. */
+export async function forgetOld(pool: pg.Pool): Promise<void> {
+  await pruneChanges(pool, KEEP_CHANGES_SECONDS);
+  await pool.query('delete from idempotency where created_at < now() - make_interval(secs => $1)', [
+    KEEP_ANSWERS_SECONDS,
+  ]);
+  // The last acknowledgement of each router stays: it says since when its present state has been in force.
+  await pool.query(
+    `delete from router_ack a using router r
+      where r.uuid = a.router_uuid and a.at < now() - make_interval(secs => $1)
+        and (r.acked_xid is null or (a.xid, a.position) < (r.acked_xid, r.acked_position))`,
+    [KEEP_ACKS_SECONDS],
+  );
+  await pool.query('delete from confirmation where deadline < now() - make_interval(secs => $1)', [
+    KEEP_CONFIRMATIONS_SECONDS,
+  ]);
+}
+
+async function untilFewer(step: () => Promise<number>): Promise<number> {
+  let total = 0;
+  for (;;) {
+    const count = await step();
+    total += count;
+    if (count < BATCH) return total;
+  }
+}
