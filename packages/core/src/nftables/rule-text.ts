@@ -174,6 +174,8 @@ function alternatives(rule: Rule): string[] | undefined {
  * and fails. In a packet cut off inside its ports, the source port is seen from three octets on.
  */
 function sourcePortCondition({ start, end }: PortRange): string {
+  // The neighbour is masked for one port, as which nft lists it, and left free by a range, which so needs no mask.
+  if (start === end) return `@th,0,24 & 0xffff00 == ${hexadecimal(start * 256)}`;
   return `@th,0,24 ${hexadecimal(start * 256)}-${hexadecimal(end * 256 + 255)}`;
 }
 
