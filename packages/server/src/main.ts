@@ -1,15 +1,19 @@
 /**
- * Wires the control plane of one process: database, schema, operator, HTTP. The only file of the server that knows all
+ * Wires the control plane of one process: database, schema, operator, change log, routers, sweep, HTTP. The only file of the server that knows all
  * of its parts. Never reads the environment and never ends the process: that is the command's.
  */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
+import { startAgents } from './agents/agents.ts';
+import { agentPaths } from './agents/routes.ts';
 import { createApi } from './http/api.ts';
 import { ensureOperator } from './operator-key.ts';
+import { startChangeTail } from './store/change-tail.ts';
 import { type Database, type DatabaseAddress, openDatabase } from './store/database.ts';
 import { type EmbeddedPostgres, startEmbedded } from './store/embedded/embedded-postgres.ts';
 import { migrate } from './store/migrate.ts';
+import { startSweeper } from './sweep/sweeper.ts';
 
 export interface ServerConfig {
   readonly listen: { readonly host: string; readonly port: number };
@@ -82,17 +86,37 @@ async function start(
   const operator = await ensureOperator(database.pool, config.dataDirectory, config.operatorKey);
   if (!operator.ok) return operator;
 
+  const tell = (text: string) => log.info(text);
+  const tail = await startChangeTail(database, { log: tell });
+  undo.push(() => tail.stop());
+  const agents = await startAgents(database, tail, {
+    log: tell,
+    logError: (error, message) => log.error({ err: error }, message),
+  });
+  const wake = () => tail.wake();
+  const sweeper = startSweeper(database.pool, { committed: wake, log: tell });
+  undo.push(() => sweeper.stop());
+  const leave = agents.registry.onChange(() => sweeper.wake());
+
   const api = createApi({
     pool: database.pool,
-    states: { stateOf: () => ({ state: 'pending', reason: 'No router is enrolled.', applied: [] }) },
-    wake: () => {},
-    waitApplied: async () => {},
+    states: agents.view,
+    wake,
+    waitApplied: (change, milliseconds) => agents.view.waitApplied(change, milliseconds),
+    routersChanged: () => agents.registry.refresh(),
     log,
     operatorKey: config.operatorKey,
     isReady: async () => (await database.pool.query('select 1')).rowCount === 1,
+    mount: (app) => agents.mount(app),
+    mounted: agentPaths,
   });
   const socketPath = join(config.dataDirectory, 'control.sock');
   undo.push(() => api.close());
+  // Before the listeners close, which wait for open answers: a stream is one that never ends by itself.
+  undo.push(async () => {
+    leave();
+    await agents.stop();
+  });
   let port: number;
   try {
     ({ port } = await api.listen(config.listen, socketPath));

@@ -60,7 +60,7 @@ export const operatorOperations: readonly Operation[] = [
     access: 'write',
     body: routerCreate,
     answer: routerCreated,
-    errors: ['validation_failed', 'conflict'],
+    errors: ['validation_failed', 'not_found', 'conflict'],
     example: { body: { name: 'edge1', location: 'fra1', tunnel_addresses: ['192.0.2.1', '2001:db8:ffff::1'] } },
   },
   {

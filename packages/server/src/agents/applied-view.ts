@@ -9,7 +9,7 @@ import type { KnownRouter, RouterRegistry } from './router-registry.ts';
 export interface StoredObject {
   readonly uuid: string;
   /** The place of its last change. */
-  readonly change: { readonly xid: string; readonly position: number };
+  readonly change: { readonly xid: string | number; readonly position: number };
   /** When that change was made, by the database's clock; absent: no latency is told. */
   readonly changedMilliseconds?: number | undefined;
   readonly deleted: boolean;

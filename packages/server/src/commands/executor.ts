@@ -16,12 +16,15 @@ export interface Statement {
 export interface Executor {
   /** False: each statement commits by itself. */
   readonly inTransaction: boolean;
+  /** For the store's own functions. */
+  readonly client: Pick<pg.Pool | pg.PoolClient, 'query'>;
   rows<R extends pg.QueryResultRow>(statement: Statement, values: readonly unknown[]): Promise<R[]>;
 }
 
 export function executorOf(client: Pick<pg.Pool | pg.PoolClient, 'query'>, inTransaction = false): Executor {
   return {
     inTransaction,
+    client,
     async rows<R extends pg.QueryResultRow>(statement: Statement, values: readonly unknown[]): Promise<R[]> {
       const result = await client.query<R>({ name: statement.name, text: statement.text, values: values as unknown[] });
       return result.rows;

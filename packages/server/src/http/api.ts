@@ -29,6 +29,7 @@ export const apiBase = '/v1';
 export interface ApiServices extends WriteServices {
   readonly pool: pg.Pool;
   readonly states: AppliedStates;
+  readonly routersChanged: () => Promise<void>;
   readonly log: Logger;
   readonly isReady: () => Promise<boolean>;
   /** Further routes on the same listeners (routers' agents). */
@@ -57,7 +58,7 @@ export function createApi(services: ApiServices): Api {
     ...firewallHandlers({ pool, states, now, reader: createRuleReader(pool), creator: createRuleCreator(pool) }),
     ...userHandlers(),
     ...serviceHandlers({ pool, keys, now, openapi: () => document }),
-    ...operatorHandlers({ pool }),
+    ...operatorHandlers({ pool, routersChanged: services.routersChanged }),
   };
   const served = registerOperations(server.app, apiBase, operations, handlers, { ...services, ...server, keys });
   document = JSON.stringify(openapiDocument(served, { baseUrl: apiBase }));

@@ -171,6 +171,16 @@ const rows: Readonly<Record<string, Row>> = {
     send: (key) => api.call('createProvider', {}, { key, body: { name: `matrix ${++made}`, prefixes: [] } }),
   },
   listProviders: { expect: everyone, send: (key) => api.call('listProviders', {}, { key }) },
+  createLocation: {
+    expect: everyone,
+    send: (key) => api.call('createLocation', {}, { key, body: { name: `place${++made}` } }),
+  },
+  listLocations: { expect: everyone, send: (key) => api.call('listLocations', {}, { key }) },
+  createRouter: {
+    expect: everyone,
+    send: (key) => api.call('createRouter', {}, { key, body: { name: `edge${++made}`, location: 'fra1' } }),
+  },
+  listRouters: { expect: everyone, send: (key) => api.call('listRouters', {}, { key }) },
 };
 
 function ruleBody(target: HolderName) {

@@ -8,7 +8,12 @@ import type { Cursor } from '../store/cursor.ts';
 
 /** What is known about a change on the routers; `agents/applied-view.ts` is the real one. */
 export interface AppliedStates {
-  stateOf(object: { readonly uuid: string; readonly change: Cursor; readonly deleted: boolean }): {
+  stateOf(object: {
+    readonly uuid: string;
+    readonly change: Cursor;
+    readonly changedMilliseconds: number;
+    readonly deleted: boolean;
+  }): {
     readonly state: 'pending' | 'active' | 'failed';
     readonly reason?: string | undefined;
     readonly applied: readonly AppliedEntry[];
@@ -26,6 +31,7 @@ export function renderRule(row: RuleRow, states: AppliedStates, extra = ''): Ren
   const derived = states.stateOf({
     uuid: row.uuid,
     change: { xid: row.change_xid, position: row.change_position },
+    changedMilliseconds: row.updated_ms,
     deleted: row.deleted,
   });
   const state = row.deleted

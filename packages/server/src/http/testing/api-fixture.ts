@@ -106,6 +106,7 @@ export async function startApi(options: ApiFixtureOptions = {}): Promise<ApiFixt
       states: options.states ?? nowhere,
       wake: () => {},
       waitApplied: async () => {},
+      routersChanged: async () => {},
       log: silent,
       isReady: async () => true,
     });

@@ -151,5 +151,22 @@ export function operationCases(api: ApiFixture, world: World): Readonly<Record<s
       bad: { conflict: () => byOperator({ body: { name: `case ${++made}`, prefixes: ['203.0.113.0/25'] } }) },
     },
     listProviders: { good: () => byOperator({}), bad: {} },
+    createLocation: {
+      good: () => byOperator({ body: { name: `place${++made}` } }),
+      bad: { conflict: () => byOperator({ body: { name: 'fra1' } }) },
+    },
+    listLocations: { good: () => byOperator({}), bad: {} },
+    createRouter: {
+      good: () => byOperator({ body: { name: `edge${++made}`, location: 'fra1', tunnel_addresses: ['192.0.2.1'] } }),
+      bad: {
+        not_found: () => byOperator({ body: { name: `edge${++made}`, location: 'nowhere' } }),
+        conflict: async () => {
+          const body = { name: `edge${++made}`, location: 'fra1' };
+          await api.call('createRouter', {}, { key: api.operatorKey, body });
+          return byOperator({ body });
+        },
+      },
+    },
+    listRouters: { good: () => byOperator({}), bad: {} },
   };
 }

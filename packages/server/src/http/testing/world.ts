@@ -16,6 +16,7 @@ export interface World {
 }
 
 export async function buildWorld(api: ApiFixture): Promise<World> {
+  await api.call('createLocation', {}, { key: api.operatorKey, body: { name: 'fra1' } });
   const provider = await api.provider(['203.0.113.0/24', '2001:db8::/32']);
   const strangerProvider = await api.provider(['198.51.100.0/24']);
   const holders = {
