@@ -63,7 +63,7 @@ test('a router enrols once by its token, enforces, and restarts with its rules w
     assert.equal(rule.state, 'pending');
     assert.ok(await probe.passes(guarded, open));
 
-    const token = Object.entries(router).find(([name]) => /token/.test(name))?.[1];
+    const token = router.enrollment_token;
     const place = ['--edge-control', levee.summary.address, '--edge-state-dir', state];
     const enroll = () =>
       execFileSync(

@@ -156,9 +156,16 @@ export class RunningLevee {
     return readFileSync(join(this.dataDirectory, 'operator.key'), 'utf8').trim();
   }
 
-  /** As Ctrl-C would: an orderly end. Resolves to its exit status when nothing of it runs any more. */
+  /**
+   * As Ctrl-C under npm would: one press that arrives twice. Resolves to its exit status when nothing of it runs any
+   * more.
+   */
   async stop(): Promise<number | null> {
-    if (this.#child.exitCode === null && this.#child.signalCode === null) this.#child.kill('SIGINT');
+    if (this.#child.exitCode === null && this.#child.signalCode === null) {
+      this.#child.kill('SIGINT');
+      await delay(5);
+      this.#child.kill('SIGINT');
+    }
     await Promise.race([this.#ended, delay(60_000, undefined, { ref: false })]);
     this.kill();
     await this.#ended;
