@@ -23,6 +23,8 @@ export interface Agents {
 
 export interface AgentsOptions {
   readonly heartbeatSeconds?: number;
+  /** After so long without reading a router's stream is dropped. */
+  readonly stalledMilliseconds?: number;
   readonly log?: (message: string) => void;
   readonly logError?: (error: unknown, message: string) => void;
 }
@@ -39,6 +41,7 @@ export async function startAgents(
   const hub = createStreamHub(database.pool, tail, {
     heartbeatSeconds: options.heartbeatSeconds ?? agentHeartbeatSeconds,
     rulesPerLine: agentRulesPerLine,
+    ...(options.stalledMilliseconds !== undefined && { stalledMilliseconds: options.stalledMilliseconds }),
     log,
   });
   const logError = options.logError ?? ((error, message) => log(`${message}: ${(error as Error).message}`));

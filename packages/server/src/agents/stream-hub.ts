@@ -30,11 +30,13 @@ export interface StreamHub {
 export interface HubOptions {
   readonly heartbeatSeconds: number;
   readonly rulesPerLine: number;
+  readonly stalledMilliseconds?: number;
   readonly log?: (message: string) => void;
 }
 
-/** What may wait for one router before it is dropped; lines are shared, so this bounds the socket's queue only. */
-const BACKLOG_BYTES = 4 * 1024 * 1024;
+/** What may wait for one router before it is dropped. Two of the longest lines fit; lines are shared by all streams. */
+const BACKLOG_BYTES = 64 * 1024 * 1024;
+/** A router that takes nothing for so long is dropped. */
 const STALLED_MILLISECONDS = 15_000;
 /** Beyond this many entries a snapshot is the shorter way. */
 const CATCH_UP_ENTRIES = 50_000;
@@ -224,12 +226,12 @@ class Hub implements StreamHub {
   }
 
   #beat(): void {
-    const stalledBefore = Date.now() - STALLED_MILLISECONDS;
+    const stalledBefore = Date.now() - (this.#options.stalledMilliseconds ?? STALLED_MILLISECONDS);
     for (const stream of this.#open) {
       if (stream.stalledSince !== undefined && stream.stalledSince < stalledBefore) {
         this.#options.log?.(`router ${stream.router.name} does not read its stream: dropped, it resumes by its cursor`);
         stream.response.destroy();
-      } else this.#write(stream, heartbeatLine);
+      } else if (stream.stalledSince === undefined) this.#write(stream, heartbeatLine);
     }
   }
 }

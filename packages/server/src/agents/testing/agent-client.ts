@@ -1,0 +1,107 @@
+/**
+ * A router's side of the agent interface as tests and benchmarks use it: plain HTTP, messages as they arrive, no
+ * opinion about them.
+ */
+import { get, type IncomingMessage } from 'node:http';
+import type { AgentMessage, AgentReport } from '@levee/contract/agent.ts';
+
+export interface StreamClient {
+  readonly status: number;
+  /** Heartbeats left out. */
+  readonly messages: AgentMessage[];
+  readonly heartbeats: number;
+  readonly closed: boolean;
+  /** The cursor last given. */
+  readonly cursor: string | undefined;
+  /** What a router would hold: uuid → rule. */
+  readonly rules: ReadonlyMap<string, Record<string, unknown>>;
+  /** Stops reading, so that the sender's buffers fill. */
+  pause(): void;
+  close(): void;
+}
+
+export function openStream(base: string, key: string, after?: string): Promise<StreamClient> {
+  const query = after === undefined ? '' : `?after=${after}`;
+  return new Promise((resolve, reject) => {
+    const request = get(
+      `${base}/agent/v1/stream${query}`,
+      { headers: { authorization: `Bearer ${key}` }, agent: false },
+      (response) => resolve(new Client(response)),
+    );
+    request.on('error', reject);
+  });
+}
+
+class Client implements StreamClient {
+  readonly status: number;
+  readonly messages: AgentMessage[] = [];
+  readonly rules = new Map<string, Record<string, unknown>>();
+  heartbeats = 0;
+  closed = false;
+  cursor: string | undefined;
+  readonly #response: IncomingMessage;
+  #rest = '';
+
+  constructor(response: IncomingMessage) {
+    this.#response = response;
+    this.status = response.statusCode ?? 0;
+    response.setEncoding('utf8');
+    response.on('data', (text: string) => this.#read(text));
+    response.on('error', () => {});
+    response.on('close', () => {
+      this.closed = true;
+    });
+  }
+
+  pause(): void {
+    this.#response.pause();
+  }
+
+  close(): void {
+    this.#response.destroy();
+  }
+
+  #read(text: string): void {
+    const lines = (this.#rest + text).split('\n');
+    this.#rest = lines.pop() ?? '';
+    for (const line of lines) this.#take(JSON.parse(line) as AgentMessage);
+  }
+
+  #take(message: AgentMessage): void {
+    if (message.type === 'heartbeat') {
+      this.heartbeats++;
+      return;
+    }
+    this.messages.push(message);
+    if (message.type === 'snapshot_begin') this.rules.clear();
+    if (message.type === 'rules') for (const rule of message.rules) this.rules.set(rule.uuid, { ...rule });
+    if (message.type === 'changes') {
+      for (const uuid of message.remove) this.rules.delete(uuid);
+      for (const rule of message.upsert) this.rules.set(rule.uuid, { ...rule });
+    }
+    if (message.type === 'snapshot_end' || message.type === 'changes') this.cursor = message.cursor;
+  }
+}
+
+export interface Answered {
+  readonly status: number;
+  readonly body: Record<string, unknown>;
+  readonly headers: Headers;
+}
+
+export async function post(base: string, path: string, body: unknown, key?: string): Promise<Answered> {
+  const response = await fetch(base + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...(key !== undefined && { authorization: `Bearer ${key}` }) },
+    body: JSON.stringify(body),
+  });
+  return {
+    status: response.status,
+    body: (await response.json()) as Record<string, unknown>,
+    headers: response.headers,
+  };
+}
+
+export function report(base: string, key: string, fields: Partial<AgentReport>): Promise<Answered> {
+  return post(base, '/agent/v1/report', { enforcement: { mode: 'kernel' }, failures: [], ...fields }, key);
+}
