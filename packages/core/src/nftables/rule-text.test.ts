@@ -207,8 +207,8 @@ const cases: readonly Case[] = [
     title: 'a mobility header',
     family: 6,
     fields: { protocol: 'mobility-header' },
-    line: 'exthdr mh exists counter drop',
-    listed: 'exthdr mh 1 counter drop',
+    line: 'meta l4proto 135 counter drop',
+    listed: 'meta l4proto 135 counter drop',
   },
   {
     title: 'a fragment header, or the mark of packets put together',
@@ -298,7 +298,6 @@ const headerLines: Partial<Record<ProtocolName, string>> = {
   hopopt: 'exthdr hbh 1 counter drop',
   'ipv6-route': 'exthdr rt 1 counter drop',
   'ipv6-opts': 'exthdr dst 1 counter drop',
-  'mobility-header': 'exthdr mh 1 counter drop',
   ah: 'jump either_UUID',
   'ipv6-frag': 'jump either_UUID',
 };

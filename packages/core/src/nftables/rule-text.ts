@@ -144,12 +144,14 @@ function protocolConditions(rule: Rule): string[] {
   return [`meta l4proto ${number}`];
 }
 
-/** The kernel steps over these to find the transport, so that its number is never theirs. */
+/**
+ * The kernel steps over these to find the transport, so that its number is never theirs. Not over the mobility header:
+ * that is the number found, also in a later fragment whose fragment header names it, where `exthdr mh` finds nothing.
+ */
 const extensionHeader: Partial<Record<Rule['protocol'], string>> = {
   hopopt: 'hbh',
   'ipv6-route': 'rt',
   'ipv6-opts': 'dst',
-  'mobility-header': 'mh',
 };
 
 /**
