@@ -3,6 +3,7 @@
  * Must never ask the evaluator: what a packet meets is not this file's matter.
  */
 import { type ProtocolName, protocolNumbers } from '@levee/contract/protocols.ts';
+import { isExtensionHeader } from '@levee/core/firewall/protocol-traits.ts';
 import type { Rule } from '@levee/core/firewall/rule.ts';
 import type { Family } from '@levee/core/net/prefix.ts';
 import { leastLength } from '@levee/lab/packet-build.ts';
@@ -50,7 +51,8 @@ export function randomPacket(random: Random, rules: readonly Rule[], id: number,
     transport: transportFor(random, family, rule, id),
     ...(extensions.length > 0 && { extensions }),
   };
-  if (random.chance(rule?.protocol === 'ipv6-frag' ? 0.6 : 0.1)) {
+  const aboutHeaders = rule !== undefined && isExtensionHeader(rule.protocol);
+  if (random.chance(aboutHeaders ? 0.4 : 0.1)) {
     const behind = family === 6 && extensions.some(({ kind }) => kind !== 'hop-by-hop' && kind !== 'routing');
     const offset = ingress && behind ? 0 : random.pick([0, 0, 8, 64, 1480]);
     spec = { ...spec, fragment: { offset, more: offset === 0 || random.chance(0.5) } };

@@ -3,7 +3,12 @@
  * Only rules that the parser would let through. Must never decide what they mean.
  */
 import { protocolNames } from '@levee/contract/protocols.ts';
-import { acceptsTcpFlags, familyOfProtocol, hasPorts } from '@levee/core/firewall/protocol-traits.ts';
+import {
+  acceptsTcpFlags,
+  extensionHeaderNames,
+  familyOfProtocol,
+  hasPorts,
+} from '@levee/core/firewall/protocol-traits.ts';
 import type { ConnectionState, PortRange, Rule } from '@levee/core/firewall/rule.ts';
 import type { AddressRange, Family, Prefix } from '@levee/core/net/prefix.ts';
 import type { Random } from './random.ts';
@@ -61,7 +66,8 @@ export class RuleMaker {
       [22, 'tcp' as const],
       [18, 'udp' as const],
       [6, family === 4 ? ('icmp' as const) : ('ipv6-icmp' as const)],
-      [24, random.pick(protocolNames.filter((name) => (familyOfProtocol(name) ?? family) === family))],
+      [8, family === 4 ? ('ah' as const) : random.pick(extensionHeaderNames)],
+      [20, random.pick(protocolNames.filter((name) => (familyOfProtocol(name) ?? family) === family))],
     ]);
     const withPorts = hasPorts(protocol) && random.chance(0.4);
     const side = random.pick(['source', 'destination', 'both'] as const);
