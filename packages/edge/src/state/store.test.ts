@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import { cpSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { AgentRule } from '@levee/contract/agent.ts';
+import { ownDirectory } from '../testing/directory.ts';
+import { ruleOf, uuidOf } from '../testing/rules.ts';
+import { until } from '../testing/until.ts';
+import { applyEntry, type ChangeEntry, type DesiredState } from './entry.ts';
+import { openStateStore, type StateStore } from './store.ts';
+
+const stateOf = (cursor: string, rules: AgentRule[], refused: Record<string, string> = {}): DesiredState => ({
+  cursor,
+  mark: 'aaaa000000000000',
+  refused,
+  rules: new Map(rules.map((rule) => [rule.uuid, rule])),
+});
+const changeOf = (n: number, fields: Partial<ChangeEntry> = {}): ChangeEntry => ({
+  cursor: `1.${n}`,
+  mark: n.toString(16).padStart(16, '0'),
+  upsert: [ruleOf(n)],
+  remove: [],
+  ...fields,
+});
+
+/** What a restart finds, folded into one state. */
+function restored(directory: string): DesiredState | undefined {
+  const loaded = openStateStore(directory).load();
+  if (loaded === undefined) return undefined;
+  let state: DesiredState = loaded.base;
+  for (const entry of loaded.entries) state = applyEntry(state, entry, loaded.base.rules);
+  return state;
+}
+
+async function filled(directory: string): Promise<StateStore> {
+  const store = openStateStore(directory);
+  assert.equal(store.load(), undefined);
+  await store.replace(stateOf('1.0', [ruleOf(1000), ruleOf(1001)], { [uuidOf(1000)]: 'no' }));
+  return store;
+}
+
+test('a restart finds the snapshot and everything appended since', async (t) => {
+  const directory = ownDirectory(t);
+  const store = await filled(directory);
+  await store.append(changeOf(1));
+  await store.append(changeOf(2, { upsert: [ruleOf(1, { action: 'accept' })], remove: [uuidOf(1001)] }));
+  await store.append({ mark: 'bbbb000000000000', refused: { [uuidOf(1)]: 'never' } });
+  const state = restored(directory);
+  assert.deepEqual(state, {
+    cursor: '1.2',
+    mark: 'bbbb000000000000',
+    refused: { [uuidOf(1)]: 'never' },
+    rules: new Map([
+      [uuidOf(1000), ruleOf(1000)],
+      [uuidOf(1), ruleOf(1, { action: 'accept' })],
+    ]),
+  });
+  await store.close();
+});
+
+test('a change lifts the refusal of the rules that it names, and of no others', async (t) => {
+  const directory = ownDirectory(t);
+  const store = await filled(directory);
+  await store.append(changeOf(1));
+  assert.deepEqual(restored(directory)?.refused, { [uuidOf(1000)]: 'no' });
+  await store.append(changeOf(2, { upsert: [ruleOf(1000)] }));
+  assert.deepEqual(restored(directory)?.refused, {});
+  await store.close();
+});
+
+test('a journal that was cut at any byte gives the entries before the cut, and goes on from there', async (t) => {
+  const directory = ownDirectory(t);
+  const store = await filled(directory);
+  const ends = [0];
+  for (let n = 1; n <= 4; n++) {
+    await store.append(changeOf(n));
+    ends.push(readFileSync(join(directory, 'desired.1.journal')).length);
+  }
+  await store.close();
+  for (let cut = 0; cut <= (ends.at(-1) as number); cut += 7) {
+    const copy = ownDirectory(t);
+    cpSync(directory, copy, { recursive: true });
+    truncateSync(join(copy, 'desired.1.journal'), cut);
+    const whole = ends.findLastIndex((end) => end <= cut);
+    assert.equal(restored(copy)?.cursor, `1.${whole}`, `cut at ${cut}`);
+    const again = openStateStore(copy);
+    again.load();
+    await again.append(changeOf(9));
+    await again.close();
+    const state = restored(copy);
+    assert.equal(state?.cursor, '1.9');
+    assert.equal(state?.rules.size, 2 + whole + 1);
+  }
+});
+
+test('a damaged byte ends the journal there, however much follows', async (t) => {
+  const directory = ownDirectory(t);
+  const store = await filled(directory);
+  for (let n = 1; n <= 4; n++) await store.append(changeOf(n));
+  await store.close();
+  const path = join(directory, 'desired.1.journal');
+  const bytes = readFileSync(path);
+  const middle = bytes.indexOf('"1.3"') + 2;
+  bytes[middle] = (bytes[middle] as number) ^ 1;
+  writeFileSync(path, bytes);
+  assert.equal(restored(directory)?.cursor, '1.2');
+});
+
+test('a damaged snapshot is no state at all', async (t) => {
+  const directory = ownDirectory(t);
+  const store = await filled(directory);
+  await store.close();
+  const path = join(directory, 'desired.1.snapshot');
+  truncateSync(path, readFileSync(path).length - 3);
+  assert.equal(restored(directory), undefined);
+});
+
+test('folding goes on beside changes, loses none, and leaves one snapshot and one journal', async (t) => {
+  const directory = ownDirectory(t);
+  const store = openStateStore(directory, 2_000);
+  const rules = new Map<string, AgentRule>();
+  let state: DesiredState = { ...stateOf('1.0', []), rules };
+  await store.replace(state);
+  for (let n = 1; n <= 400; n++) {
+    const entry = changeOf(n, n % 3 === 0 ? { remove: [uuidOf(n - 1)] } : {});
+    void store.append(entry);
+    state = applyEntry(state, entry, rules);
+    store.compact(state);
+    if (n % 20 === 0) {
+      assert.deepEqual(restored(directory), state, `after ${n}`);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+  await store.close();
+  assert.deepEqual(restored(directory), state);
+  const names = readdirSync(directory).filter((name) => !name.endsWith('.tmp'));
+  assert.equal(names.length, 2, names.join());
+  assert.ok(!names.includes('desired.1.snapshot'), 'it was folded at least once');
+});
+
+test('a new whole state takes the place of snapshot and journal', async (t) => {
+  const directory = ownDirectory(t);
+  const store = await filled(directory);
+  await store.append(changeOf(1));
+  const next = stateOf('2.0', [ruleOf(7)]);
+  await store.replace(next);
+  await store.append(changeOf(8, { cursor: '2.8' }));
+  await store.close();
+  assert.deepEqual([...(restored(directory)?.rules.keys() ?? [])], [uuidOf(7), uuidOf(8)]);
+});
+
+test('a state of which the snapshot never got its name is the one before', async (t) => {
+  const directory = ownDirectory(t);
+  const store = await filled(directory);
+  await store.append(changeOf(1));
+  await store.close();
+  writeFileSync(join(directory, 'desired.2.snapshot.tmp'), readFileSync(join(directory, 'desired.1.snapshot')));
+  assert.equal(restored(directory)?.cursor, '1.1');
+});
+
+test('what was appended together is on the disk together', async (t) => {
+  const store = await filled(ownDirectory(t));
+  let settled = 0;
+  for (let n = 1; n <= 50; n++) void store.append(changeOf(n)).then(() => settled++);
+  await until('all are on the disk', () => settled === 50);
+  await store.close();
+});

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { ruleOf } from '../testing/rules.ts';
+import { parseMessage } from './message.ts';
+
+const parse = (value: unknown) => parseMessage(Buffer.from(JSON.stringify(value)));
+
+test('every message of the protocol is taken as it is', () => {
+  for (const message of [
+    { type: 'hello', router: { uuid: 'u', name: 'n', location: 'l' }, heartbeat_s: 5 },
+    { type: 'heartbeat' },
+    { type: 'snapshot_begin' },
+    { type: 'rules', rules: [ruleOf(1)] },
+    { type: 'snapshot_end', cursor: '12.7' },
+    { type: 'changes', cursor: '18446744073709551615.9', upsert: [ruleOf(1)], remove: ['x'] },
+  ]) {
+    assert.deepEqual(parse(message), { ok: true, message });
+  }
+});
+
+test('a message that this release does not know is passed over', () => {
+  assert.deepEqual(parse({ type: 'tunnels', tunnels: [] }), { ok: true, message: undefined });
+});
+
+test('a malformed message is refused', () => {
+  for (const message of [
+    null,
+    [],
+    'hello',
+    { type: 7 },
+    { type: 'rules', rules: [{ uuid: 'x' }] },
+    { type: 'rules', rules: {} },
+    { type: 'snapshot_end', cursor: 'latest' },
+    { type: 'changes', cursor: '1.1', upsert: [] },
+    { type: 'changes', cursor: '1.1', upsert: [{ ...ruleOf(1), sequence: 1.5 }], remove: [] },
+    { type: 'changes', cursor: '1.1', upsert: [], remove: [1] },
+  ]) {
+    assert.equal(parse(message).ok, false, JSON.stringify(message));
+  }
+});
+
+test('no bytes whatever make the parser throw', () => {
+  fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => void parseMessage(Buffer.from(bytes))));
+  fc.assert(fc.property(fc.jsonValue(), (value) => void parse(value)));
+});
