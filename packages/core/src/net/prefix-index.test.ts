@@ -5,9 +5,10 @@ import { comparePrefixes, type Family, familyBits, type Prefix, prefixContains, 
 import { PrefixIndex } from './prefix-index.ts';
 import { formatPrefix, prefixFromTrusted } from './prefix-text.ts';
 
-/** Few distinct bits at places of every word, so that prefixes nest, fork and meet again. */
+/** Few distinct bits at places of every word, and lengths at words' ends, so that prefixes nest, fork and meet again. */
+const length = fc.oneof(fc.nat(128), fc.constantFrom(0, 32, 64, 96));
 const prefix: fc.Arbitrary<Prefix> = fc
-  .tuple(fc.constantFrom<Family>(4, 6), fc.bigInt(0n, 255n), fc.nat(128), fc.constantFrom(0n, 24n, 60n, 92n, 120n))
+  .tuple(fc.constantFrom<Family>(4, 6), fc.bigInt(0n, 255n), length, fc.constantFrom(0n, 24n, 28n, 60n, 92n, 120n))
   .map(([family, value, length, shift]) => {
     const bits = familyBits(family);
     return prefixOf({ family, value: value << (shift % BigInt(bits - 7)) }, length % (bits + 1));
@@ -44,6 +45,20 @@ test('after any sets and deletes it answers what a plain list of the prefixes an
     }),
     { numRuns: 1000 },
   );
+});
+
+test('a fork at the end of a word can become an entry itself', () => {
+  for (const length of [32, 64, 96]) {
+    const index = new PrefixIndex<number>();
+    const fork = prefixOf({ family: 6, value: 0x20010db8n << 96n }, length);
+    const half = 1n << BigInt(127 - length);
+    index.set({ family: 6, value: fork.value | half | 5n, length: 128 }, 1);
+    index.set({ family: 6, value: fork.value | 5n, length: 128 }, 2);
+    index.set(fork, 3);
+    assert.equal(index.get(fork), 3);
+    assert.equal(index.delete(fork), true);
+    assert.equal(index.size, 2);
+  }
 });
 
 test('the default routes of both families are entries like others', () => {

@@ -8,6 +8,7 @@ import {
   type Prefix,
   prefixContains,
   prefixContainsAddress,
+  prefixesEqual,
   prefixesOverlap,
   prefixOf,
 } from './prefix.ts';
@@ -58,6 +59,14 @@ test('two prefixes overlap exactly when one contains the other, and the wider on
   );
 });
 
+test('two prefixes are equal when family, length and bits are', () => {
+  const given: Prefix = { family: 4, value: 0n, length: 8 };
+  assert.equal(prefixesEqual(given, { ...given }), true);
+  assert.equal(prefixesEqual(given, { ...given, family: 6 }), false);
+  assert.equal(prefixesEqual(given, { ...given, length: 9 }), false);
+  assert.equal(prefixesEqual(given, { ...given, value: 1n << 24n }), false);
+});
+
 for (const [text, expected] of [
   ['203.0.113.7', '203.0.113.7'],
   ['203.0.113.7/32', '203.0.113.7'],
@@ -86,6 +95,8 @@ for (const [text, code, said] of [
   ['2001:db8::/-1', 'invalid_prefix_length', 'from 0 to 128'],
   ['/24', 'invalid_address', 'IPv4 or IPv6 address'],
   ['::ffff:203.0.113.0/120', 'ipv4_mapped', 'did you mean 203.0.113.0/24?'],
+  ['::ffff:0:0/96', 'ipv4_mapped', 'did you mean 0.0.0.0/0?'],
+  ['::ffff:203.0.113.7/64', 'ipv4_mapped', 'did you mean 203.0.113.7?'],
   ['fe80::%1/64', 'zone_id', 'zone id'],
 ] as const) {
   test(`${text} is refused as ${code}`, () => {
