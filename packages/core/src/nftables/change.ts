@@ -222,19 +222,28 @@ function layOut(work: Work, plane: PlaneState, reached: readonly Site[]): void {
     const digest = layout?.shareable ? layout.target?.digest : undefined;
     if (digest !== undefined && !shared.has(digest)) shared.set(digest, isShared(plane, digest));
   };
+  const partsBefore = new Map<string, Chain | undefined>();
+  const noteParts = (layout: Layout | undefined): void => {
+    for (const { name } of layout?.parts ?? []) {
+      if (!partsBefore.has(name)) partsBefore.set(name, plane.parts.get(name)?.chain);
+    }
+  };
   for (const site of reached) {
     const layout = plane.layouts.get(site.key);
     note(layout);
+    noteParts(layout);
     before.set(site, { layout, target: targetChain(plane, layout) });
   }
   for (const site of reached) {
     const layout = freshLayout(work.state, plane, site);
     // Before the layout counts among its twins.
     note(layout);
+    noteParts(layout);
     exchangeLayout(work, plane, site, layout);
   }
   const drawn = drawnAlong(plane, before, shared);
-  writeChains(work, plane, new Map([...before, ...drawn]), shared);
+  writeChains(work, plane, new Map([...before, ...drawn]), partsBefore);
+  writeSharedChains(work, plane, shared);
   for (const [site, { target }] of [...before, ...drawn]) {
     writeElement(work, plane, site.prefix, target, targetChain(plane, plane.layouts.get(site.key)));
   }
@@ -250,11 +259,21 @@ function freshLayout(state: State, plane: PlaneState, site: Site): Layout | unde
 function exchangeLayout(work: Work, plane: PlaneState, site: Site, layout: Layout | undefined): void {
   const before = plane.layouts.get(site.key);
   work.journal.put(plane.layouts, site.key, layout);
+  for (const part of before?.parts ?? []) countPart(work, plane, part, -1);
+  for (const part of layout?.parts ?? []) countPart(work, plane, part, 1);
   const digestOf = (of: Layout | undefined) => (of?.shareable ? of.target?.digest : undefined);
   const [old, now] = [digestOf(before), digestOf(layout)];
   if (old === now) return;
   if (old !== undefined) work.journal.member(plane.twins, old, site.key, false);
   if (now !== undefined) work.journal.member(plane.twins, now, site.key, true);
+}
+
+/** The newest text of a part is everyone's: all that use it lie inside the prefix whose change made it. */
+function countPart(work: Work, plane: PlaneState, chain: Chain, difference: 1 | -1): void {
+  const known = plane.parts.get(chain.name);
+  const users = (known?.users ?? 0) + difference;
+  const newest = difference === 1 ? chain : (known?.chain ?? chain);
+  work.journal.put(plane.parts, chain.name, users > 0 ? { chain: newest, users } : undefined);
 }
 
 /** Prefixes that the change did not reach, but whose body is shared from now on, or no longer. */
@@ -282,10 +301,15 @@ function writeChains(
   work: Work,
   plane: PlaneState,
   before: ReadonlyMap<Site, Before>,
-  shared: ReadonlyMap<string, boolean>,
+  partsBefore: ReadonlyMap<string, Chain | undefined>,
 ): void {
   const old = new Map<string, Chain>();
   const now = new Map<string, Chain>();
+  for (const [name, part] of partsBefore) {
+    if (part) old.set(name, part);
+    const present = plane.parts.get(name)?.chain;
+    if (present) now.set(name, present);
+  }
   for (const [site, { layout, target }] of before) {
     for (const chain of privateChains(layout, target)) old.set(chain.name, chain);
     const present = plane.layouts.get(site.key);
@@ -305,6 +329,9 @@ function writeChains(
     work.journal.put(plane.chains, name, undefined);
     work.transaction.removeChain(name);
   }
+}
+
+function writeSharedChains(work: Work, plane: PlaneState, shared: ReadonlyMap<string, boolean>): void {
   for (const [digest, wasShared] of shared) {
     const name = sharedChain(planeLetters[plane.plane], digest);
     const [items] = holdersOf(plane, name);

@@ -6,7 +6,7 @@ import { hash } from 'node:crypto';
 import type { Rule } from '../firewall/rule.ts';
 import type { Prefix } from '../net/prefix.ts';
 import { type PlaneLetter, prefixChain, runChain } from './names.ts';
-import { type Item, isRun, type Outline, outlineOf, weave } from './outline.ts';
+import { type Item, isRun, type Outline, outlineOf, type Run, weave } from './outline.ts';
 import { canMatch, lineCounts, type Plane, ruleLine } from './rule-text.ts';
 
 /** A prefix that has rules: those of its own that are not disabled, in evaluation order. */
@@ -29,6 +29,8 @@ export interface Layout {
   readonly outline: Outline | undefined;
   /** Chains that exist for this prefix alone. Runs that it shares with a wider one are the wider one's. */
   readonly chains: readonly Chain[];
+  /** Parts of inherited runs that its chains jump to, directly or not; shared by all that split a run alike. */
+  readonly parts: readonly Chain[];
   /** Where packets to the prefix go; undefined: they go where the wider prefix's go. */
   readonly target: Chain | undefined;
   /** No narrower prefix jumps into the target: another prefix's equal chain does as well. */
@@ -44,13 +46,14 @@ export function layoutOf(plane: Plane, site: Site, inherited: Layout | undefined
   const own = site.rules.filter((rule) => canMatch(rule, plane));
   const outline = inherited?.outline;
   const asks = plane === 'forward' || inherited?.asks === true || own.some((rule) => rule.packetType !== undefined);
-  if (own.length === 0) return { site, outline, chains: [], target: undefined, shareable: false, asks };
+  if (own.length === 0) return { site, outline, chains: [], parts: [], target: undefined, shareable: false, asks };
   const items = weave(own, outline);
   const letter = planeLetters[plane];
   const name = prefixChain(letter, site.key);
   if (!inner) {
     const target = asks ? chainOf(plane, name, items) : undefined;
-    return { site, outline: undefined, chains: [], target, shareable: true, asks };
+    const parts = target ? partsIn(items).map((run) => chainOf(plane, run.chain, run.items)) : [];
+    return { site, outline: undefined, chains: [], parts, target, shareable: true, asks };
   }
   const mine = outlineOf(items, outline, name, (run) => runChain(letter, site.key, run));
   const root = chainOf(plane, name, mine.root.items);
@@ -60,6 +63,8 @@ export function layoutOf(plane: Plane, site: Site, inherited: Layout | undefined
     site,
     outline: mine,
     chains: [root, ...runs.map((run) => chainOf(plane, run.chain, run.items))],
+    // Its own runs are cut from all of its rules, never from parts.
+    parts: [],
     target: asks ? root : undefined,
     shareable: false,
     asks,
@@ -73,6 +78,10 @@ export function chainLines(plane: Plane, items: readonly Item[]): string[] {
 /** The rules that count in a chain, in order. */
 export function countedRules(items: readonly Item[]): Rule[] {
   return items.filter((item): item is Rule => !isRun(item) && lineCounts(item));
+}
+
+function partsIn(items: readonly Item[]): Run[] {
+  return items.filter(isRun).flatMap((run) => (run.part ? [run, ...partsIn(run.items)] : []));
 }
 
 function chainOf(plane: Plane, name: string, items: readonly Item[]): Chain {

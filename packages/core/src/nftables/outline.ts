@@ -25,6 +25,8 @@ export interface Run {
   readonly size: number;
   /** Nothing behind it is reached. */
   readonly ends: boolean;
+  /** Of another run, made for the prefixes that have a rule inside that one: it exists as long as one of them does. */
+  readonly part: boolean;
 }
 
 export interface Outline {
@@ -34,6 +36,8 @@ export interface Outline {
   readonly runs: ReadonlyMap<string, Run>;
   /** The rules in order. */
   readonly rules: readonly Rule[];
+  /** Parts of its runs that narrower prefixes have asked for, by chain. */
+  readonly parts: Map<string, Run>;
 }
 
 export function isRun(item: Item): item is Run {
@@ -49,42 +53,60 @@ const levels = 4;
 const bitsPerLevel = 3;
 
 /**
- * Own rules and inherited ones in evaluation order, inherited runs kept whole where no own rule falls inside; ends
- * behind the first rule that lets nothing past.
+ * Own rules and inherited ones in evaluation order, inherited runs kept whole where no own rule falls inside, and in
+ * parts around one that does; ends behind the first rule that lets nothing past.
  */
 export function weave(own: readonly Rule[], inherited: Outline | undefined): Item[] {
   const out: Item[] = [];
-  let next = 0;
-  /** Whether nothing further is reached. */
-  const ownBefore = (rule: Rule | undefined): boolean => {
-    for (let mine = own[next]; mine !== undefined; mine = own[next]) {
-      if (rule !== undefined && compareRules(mine, rule) > 0) return false;
-      out.push(mine);
-      next += 1;
-      if (endsEvaluation(mine)) return true;
-    }
-    return false;
-  };
-  const walk = (items: readonly Item[]): boolean => {
-    for (const item of items) {
-      if (ownBefore(isRun(item) ? item.first : item)) return true;
-      if (!isRun(item)) {
-        out.push(item);
-        if (endsEvaluation(item)) return true;
-        continue;
-      }
-      const mine = own[next];
-      if (item.size >= shortestRun && (mine === undefined || compareRules(mine, item.last) > 0)) {
-        out.push(item);
-        if (item.ends) return true;
-      } else if (walk(item.items)) {
-        return true;
-      }
-    }
-    return false;
-  };
-  if (!(inherited !== undefined && walk([inherited.root]))) ownBefore(undefined);
+  let behind: Rule | undefined;
+  for (const mine of [...own, undefined]) {
+    if (inherited !== undefined && pushPart(out, inherited, inherited.root, behind, mine)) return out;
+    if (mine === undefined) return out;
+    out.push(mine);
+    if (endsEvaluation(mine)) return out;
+    behind = mine;
+  }
   return out;
+}
+
+/** The rules of a run between two others (exclusive; undefined: no bound). Whether nothing further is reached. */
+function pushPart(out: Item[], outline: Outline, run: Run, from: Rule | undefined, to: Rule | undefined): boolean {
+  if (from !== undefined && compareRules(run.last, from) < 0) return false;
+  if (to !== undefined && compareRules(run.first, to) > 0) return false;
+  const cutsFront = from !== undefined && compareRules(run.first, from) < 0;
+  const cutsBack = to !== undefined && compareRules(run.last, to) > 0;
+  if (!cutsFront && !cutsBack) return pushRun(out, run);
+  const items: Item[] = [];
+  for (const item of run.items) {
+    if (isRun(item)) pushPart(items, outline, item, from, to);
+    else if (!(from && compareRules(item, from) < 0) && !(to && compareRules(item, to) > 0)) items.push(item);
+  }
+  // A part between two own rules is hardly anyone else's.
+  if (items.length === 0 || (cutsFront && cutsBack)) return pushAll(out, items);
+  return pushRun(out, partOf(outline, run, items, cutsFront ? 'from' : 'to'));
+}
+
+function pushRun(out: Item[], run: Run): boolean {
+  if (run.size < shortestRun) return pushAll(out, run.items);
+  out.push(run);
+  return run.ends;
+}
+
+function pushAll(out: Item[], items: readonly Item[]): boolean {
+  out.push(...items);
+  const last = items.at(-1);
+  return last !== undefined && (isRun(last) ? last.ends : endsEvaluation(last));
+}
+
+/** The part of a run up to, or from, one of its rules: the same for every prefix that splits the run there. */
+function partOf(outline: Outline, run: Run, items: readonly Item[], side: 'from' | 'to'): Run {
+  const draft = runOf(run.chain, items);
+  const chain = `${run.chain}_${side}_${ruleDigits((side === 'to' ? draft.last : draft.first).uuid)}`;
+  const known = outline.parts.get(chain);
+  if (known) return known;
+  const part = { ...draft, chain, part: true };
+  outline.parts.set(chain, part);
+  return part;
 }
 
 /** `items` is a weave and not empty; `runName` names a new run of this prefix. */
@@ -107,7 +129,7 @@ export function outlineOf(
       return [run];
     });
   }
-  return { root: runOf(rootChain, current), runs, rules };
+  return { root: runOf(rootChain, current), runs, rules, parts: new Map() };
 }
 
 function runOf(chain: string, items: readonly Item[]): Run {
@@ -121,6 +143,7 @@ function runOf(chain: string, items: readonly Item[]): Run {
     last: isRun(last) ? last.last : last,
     size: items.reduce((sum, item) => sum + (isRun(item) ? item.size : 1), 0),
     ends: isRun(last) ? last.ends : endsEvaluation(last),
+    part: false,
   };
 }
 

@@ -4,7 +4,7 @@
  */
 import type { Rule } from '../firewall/rule.ts';
 import { PrefixIndex } from '../net/prefix-index.ts';
-import type { Layout, Site } from './layout.ts';
+import type { Chain, Layout, Site } from './layout.ts';
 import { planeLetters } from './layout.ts';
 import { sharedChain } from './names.ts';
 import type { Item } from './outline.ts';
@@ -17,6 +17,8 @@ export interface PlaneState {
   readonly twins: Map<string, Set<string>>;
   /** Chains of prefixes and runs, by name; not the shared ones. */
   readonly chains: Map<string, readonly Item[]>;
+  /** Parts of runs in use, with the number of layouts that use them. */
+  readonly parts: Map<string, { readonly chain: Chain; readonly users: number }>;
   /** Elements by length key. */
   readonly lengths: Map<string, number>;
 }
@@ -52,6 +54,7 @@ export function emptyState(planes: readonly Plane[]): State {
       layouts: new Map(),
       twins: new Map(),
       chains: new Map(),
+      parts: new Map(),
       lengths: new Map(),
     })),
     verdictOwners: new Map(),
