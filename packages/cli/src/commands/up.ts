@@ -23,7 +23,8 @@ export async function up(loaded: Loaded, output: Output): Promise<void> {
     await running?.stop();
   });
   const stop = (signal: string) => {
-    output.progress(`${signal}: stopping; the rules in the kernel stay`);
+    const kept = running?.enforcement.mode === 'kernel' ? '; the rules in the kernel stay' : '';
+    output.progress(`${signal}: stopping${kept}`);
     close();
   };
   // The children notice that we are gone, and end themselves.
