@@ -5,6 +5,7 @@ import type { Rule } from '../firewall/rule.ts';
 import { type Compiler, createCompiler } from './compiler.ts';
 import { kernelObstacle, TestNamespace } from './testing/kernel-table.ts';
 import { arbitraryProfileRule, arbitraryRule, ruleUuid } from './testing/random-rules.ts';
+import { testRule } from './testing/test-rule.ts';
 
 const mark = '00000000000000ff';
 const options = { ingressDevices: ['lo'] };
@@ -83,7 +84,22 @@ describe('incremental compilation', { skip: kernelObstacle() ?? false }, () => {
     fc.assert(fc.property(first, arbitrarySteps(rule, numbers, 12), holds), { numRuns: 40 });
   });
 
-  it('so does one that makes destinations share chains, part again, and split the runs of a wide prefix', () => {
+  it('the deepest nesting of runs and of a rule’s own chains fits the kernel’s jump stack', () => {
+    const deep = { protocol: 'ipv6-frag', action: 'reject', rateLimitPacketsPerSecond: 10 } as const;
+    const wide = Array.from({ length: 12_000 }, (_, index) =>
+      testRule(index, '2001:db8::/48', {
+        ...(index % 1000 === 0 ? deep : { protocol: 'udp', action: 'continue' }),
+        priority: 1 + index * 2,
+      }),
+    );
+    const amid = testRule(7000, '2001:db8::1', { protocol: 'udp', priority: 12_002 });
+    const compiler = createCompiler(options);
+    const { text } = compiler.replace([...wide, amid], mark);
+    assert.match(text, /^chain cr6_\w+_48_4_/m);
+    fresh.load(text);
+  });
+
+  it('so does any that makes destinations share chains, part again, and split the runs of a wide prefix', () => {
     const numbers = 400;
     const rule = arbitraryProfileRule(numbers);
     const first = fc.array(rule, { minLength: 60, maxLength: 250 });
