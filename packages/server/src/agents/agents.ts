@@ -41,6 +41,7 @@ export async function startAgents(
   const hub = createStreamHub(database.pool, tail, {
     heartbeatSeconds: options.heartbeatSeconds ?? agentHeartbeatSeconds,
     rulesPerLine: agentRulesPerLine,
+    mayRead: (router) => registry.knows(router.keyHash),
     ...(options.stalledMilliseconds !== undefined && { stalledMilliseconds: options.stalledMilliseconds }),
     log,
   });

@@ -35,6 +35,8 @@ export interface RouterRegistry {
   readonly version: number;
   /** Asks the database when the key is not known here. */
   byKeyHash(keyHash: string): Promise<KnownRouter | undefined>;
+  /** False once a router was removed or got another key. */
+  knows(keyHash: string): boolean;
   /** What this replica has just stored. */
   stored(reports: readonly StoredReport[], atMilliseconds: number): void;
   /** Routers were enrolled, re-keyed or removed here: read them again, and tell the other replicas. */
@@ -160,6 +162,10 @@ class Registry implements RouterRegistry {
     if (uuid === undefined) return undefined;
     await this.#mark([uuid]);
     return this.#byKey.get(keyHash);
+  }
+
+  knows(keyHash: string): boolean {
+    return this.#byKey.has(keyHash);
   }
 
   stored(reports: readonly StoredReport[], atMilliseconds: number): void {

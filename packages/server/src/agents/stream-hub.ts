@@ -31,6 +31,8 @@ export interface HubOptions {
   readonly heartbeatSeconds: number;
   readonly rulesPerLine: number;
   readonly stalledMilliseconds?: number;
+  /** False ends the stream: the router is gone or has another key. */
+  readonly mayRead: (router: KnownRouter) => boolean;
   readonly log?: (message: string) => void;
 }
 
@@ -228,7 +230,8 @@ class Hub implements StreamHub {
   #beat(): void {
     const stalledBefore = Date.now() - (this.#options.stalledMilliseconds ?? STALLED_MILLISECONDS);
     for (const stream of this.#open) {
-      if (stream.stalledSince !== undefined && stream.stalledSince < stalledBefore) {
+      if (!this.#options.mayRead(stream.router)) stream.response.destroy();
+      else if (stream.stalledSince !== undefined && stream.stalledSince < stalledBefore) {
         this.#options.log?.(`router ${stream.router.name} does not read its stream: dropped, it resumes by its cursor`);
         stream.response.destroy();
       } else if (stream.stalledSince === undefined) this.#write(stream, heartbeatLine);

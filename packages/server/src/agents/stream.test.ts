@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { pruneChanges } from '../store/change-log.ts';
 import type { Database } from '../store/database.ts';
+import { ensureLocalRouter, removeRouter } from '../store/routers.ts';
 import { seedDeletion, seedPriority, seedProvider, seedRule } from '../store/testing/seed.ts';
 import { startTestPostgres, type TestPostgres } from '../store/testing/test-postgres.ts';
 import { waitUntil } from '../store/testing/wait-until.ts';
@@ -151,6 +152,19 @@ test('no key, a key of another role and an unknown key open nothing', async () =
       assert.equal(stream.status, 401);
       stream.close();
     }
+  });
+});
+
+test('the stream of a router that was removed, or whose key was replaced, ends', async () => {
+  await withReplica(async (database, { base, agents }) => {
+    const gone = await enrolled(database, 'gone');
+    const local = await ensureLocalRouter(database.pool);
+    const streams = await Promise.all([gone.key, local.key].map((key) => openStream(base, key)));
+    await waitUntil(() => streams.every((stream) => stream.heartbeats > 0), 'both streams');
+    await removeRouter(database.pool, gone.uuid);
+    await ensureLocalRouter(database.pool);
+    await agents.registry.refresh();
+    await waitUntil(() => streams.every((stream) => stream.closed), 'their end', 2_000);
   });
 });
 

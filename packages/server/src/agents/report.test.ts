@@ -1,0 +1,345 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Database } from '../store/database.ts';
+import { createLocation, createRouter, ensureLocalRouter, removeRouter } from '../store/routers.ts';
+import { type SeededChange, type SeededProvider, seedDeletion, seedProvider, seedRule } from '../store/testing/seed.ts';
+import { startTestPostgres, type TestPostgres } from '../store/testing/test-postgres.ts';
+import { waitUntil } from '../store/testing/wait-until.ts';
+import type { DerivedState } from './applied-view.ts';
+import { post, report } from './testing/agent-client.ts';
+import { enrolled, type Replica, startReplica } from './testing/replica.ts';
+
+let postgres: TestPostgres;
+before(async () => {
+  postgres = await startTestPostgres();
+});
+after(() => postgres?.stop());
+
+interface World {
+  readonly database: Database;
+  readonly provider: SeededProvider;
+  readonly one: Replica;
+  /** Another replica, with a pool and memory of its own. */
+  readonly two: Replica;
+}
+
+async function inWorld(work: (world: World) => Promise<void>): Promise<void> {
+  const database = await postgres.createDatabase();
+  const one = await startReplica(database);
+  const two = await startReplica(postgres.openAgain(database));
+  try {
+    await work({ database, provider: await seedProvider(database.pool), one, two });
+  } finally {
+    await one.stop();
+    await two.stop();
+  }
+}
+
+const cursorOf = ({ change }: SeededChange): string => `${change.xid}.${change.position}`;
+
+function stateOf(replica: Replica, rule: SeededChange, more: object = {}): DerivedState {
+  return replica.agents.view.stateOf({ uuid: rule.uuid, change: rule.change, deleted: false, ...more });
+}
+
+test('without a router nothing is ever active', async () => {
+  await inWorld(async ({ database, provider, one }) => {
+    const state = stateOf(one, await seedRule(database.pool, provider));
+    assert.equal(state.state, 'pending');
+    assert.match(state.reason ?? '', /No router is enrolled/);
+    assert.deepEqual(state.applied, []);
+  });
+});
+
+test('a router that was announced and has not enrolled yet is not waited for', async () => {
+  await inWorld(async ({ database, one }) => {
+    await createLocation(database.pool, 'fra1');
+    assert.equal((await createRouter(database.pool, { name: 'e', location: 'fra1', tunnelAddresses: [] })).ok, true);
+    await one.agents.registry.refresh();
+    assert.equal(one.agents.registry.routers.length, 0);
+  });
+});
+
+test('a rule is active once every router has acknowledged it, on every replica, with where, when and how fast', async () => {
+  await inWorld(async ({ database, provider, one, two }) => {
+    const [fast, slow] = [await enrolled(database, 'fast'), await enrolled(database, 'slow')];
+    const before_ = await seedRule(database.pool, provider);
+    for (const router of [fast, slow]) {
+      assert.equal((await report(one.base, router.key, { cursor: cursorOf(before_) })).status, 200);
+    }
+    const changedMilliseconds = Date.now();
+    const rule = await seedRule(database.pool, provider);
+    assert.equal((await report(one.base, fast.key, { cursor: cursorOf(rule) })).status, 200);
+    for (const replica of [one, two]) {
+      await waitUntil(() => stateOf(replica, rule).applied.some((entry) => entry.state === 'active'), 'the first');
+      const { state, reason, applied } = stateOf(replica, rule);
+      assert.equal(state, 'pending');
+      assert.match(reason ?? '', /^slow: /);
+      assert.deepEqual(
+        applied.map((entry) => [entry.location, entry.router, entry.state]),
+        [
+          ['at-fast', 'fast', 'active'],
+          ['at-slow', 'slow', 'pending'],
+        ],
+      );
+    }
+    assert.equal((await report(two.base, slow.key, { cursor: cursorOf(rule) })).status, 200);
+    for (const replica of [one, two]) {
+      await waitUntil(() => stateOf(replica, rule).state === 'active', 'both routers', 4_000);
+      const { applied, reason } = stateOf(replica, rule, { changedMilliseconds });
+      assert.equal(reason, undefined);
+      for (const entry of applied) {
+        assert.ok(Math.abs(Date.parse(entry.at ?? '') - Date.now()) < 60_000);
+        assert.ok(entry.latency_ms !== undefined && entry.latency_ms < 60_000);
+      }
+    }
+  });
+});
+
+test('acknowledging a place acknowledges everything before it and nothing after it', async () => {
+  await inWorld(async ({ database, provider, one }) => {
+    const router = await enrolled(database, 'edge1');
+    const rules = [];
+    for (let i = 0; i < 5; i++) rules.push(await seedRule(database.pool, provider));
+    await report(one.base, router.key, { cursor: cursorOf(rules[2] as SeededChange) });
+    assert.deepEqual(
+      rules.map((rule) => stateOf(one, rule).state),
+      ['active', 'active', 'active', 'pending', 'pending'],
+    );
+  });
+});
+
+test('a dry router makes nothing active, and its reason is passed on', async () => {
+  await inWorld(async ({ database, provider, one }) => {
+    const router = await enrolled(database, 'edge1');
+    const rule = await seedRule(database.pool, provider);
+    const enforcement = { mode: 'dry', reason: 'not run as root' } as const;
+    await report(one.base, router.key, { cursor: cursorOf(rule), enforcement });
+    assert.equal(stateOf(one, rule).state, 'pending');
+    assert.match(stateOf(one, rule).reason ?? '', /not run as root/);
+    await report(one.base, router.key, { cursor: cursorOf(rule) });
+    assert.equal(stateOf(one, rule).state, 'active');
+  });
+});
+
+test('a refused rule is failed with the reason, until the router no longer lists it', async () => {
+  await inWorld(async ({ database, provider, one, two }) => {
+    const router = await enrolled(database, 'edge1');
+    const [bad, good] = [await seedRule(database.pool, provider), await seedRule(database.pool, provider)];
+    const failures = [{ uuid: bad.uuid, reason: 'Operation not supported' }];
+    await report(one.base, router.key, { cursor: cursorOf(good), failures });
+    for (const replica of [one, two]) {
+      await waitUntil(() => stateOf(replica, bad).state === 'failed', 'the failure');
+      assert.match(stateOf(replica, bad).reason ?? '', /Operation not supported/);
+      assert.equal(stateOf(replica, good).state, 'active');
+    }
+    await report(two.base, router.key, { cursor: cursorOf(good), failures: [] });
+    for (const replica of [one, two]) await waitUntil(() => stateOf(replica, bad).state === 'active', 'the recovery');
+    const { rows } = await database.pool.query('select count(*) as left from router_failure');
+    assert.equal(rows[0].left, 0);
+  });
+});
+
+test('a router that falls back takes back what it had acknowledged', async () => {
+  await inWorld(async ({ database, provider, one }) => {
+    const router = await enrolled(database, 'edge1');
+    const [first, second] = [await seedRule(database.pool, provider), await seedRule(database.pool, provider)];
+    await report(one.base, router.key, { cursor: cursorOf(second) });
+    assert.equal(stateOf(one, second).state, 'active');
+    await report(one.base, router.key, { cursor: cursorOf(first) });
+    assert.deepEqual([stateOf(one, first).state, stateOf(one, second).state], ['active', 'pending']);
+    await report(one.base, router.key, {});
+    assert.equal(stateOf(one, first).state, 'pending');
+    const { rows } = await database.pool.query('select count(*) as left from router_ack');
+    assert.equal(rows[0].left, 0);
+  });
+});
+
+test('a silent router leaves old rules active and says since when it holds up new ones', async () => {
+  await inWorld(async ({ database, provider, one }) => {
+    const router = await enrolled(database, 'edge1');
+    const old = await seedRule(database.pool, provider);
+    await report(one.base, router.key, { cursor: cursorOf(old) });
+    await database.pool.query(`update router set last_seen_at = '2020-01-02T03:04:05Z'`);
+    await one.agents.registry.refresh();
+    assert.equal(stateOf(one, old).state, 'active');
+    const state = stateOf(one, await seedRule(database.pool, provider));
+    assert.equal(state.state, 'pending');
+    assert.match(state.reason ?? '', /2020-01-02T03:04:05/);
+  });
+});
+
+test('a deleted rule is gone from a router when the router has acknowledged its deletion', async () => {
+  await inWorld(async ({ database, provider, one }) => {
+    const router = await enrolled(database, 'edge1');
+    const made = await seedRule(database.pool, provider);
+    const rule = await seedDeletion(database.pool, made.uuid);
+    assert.equal(stateOf(one, rule, { deleted: true }).state, 'pending');
+    await report(one.base, router.key, { cursor: cursorOf(rule) });
+    assert.deepEqual(
+      stateOf(one, rule, { deleted: true }).applied.map((entry) => entry.state),
+      ['removed'],
+    );
+  });
+});
+
+test('whoever waits is told at the acknowledgement, wherever it arrives, and at the end of its time', async () => {
+  await inWorld(async ({ database, provider, one, two }) => {
+    const router = await enrolled(database, 'edge1');
+    const [rule, never] = [await seedRule(database.pool, provider), await seedRule(database.pool, provider)];
+    await one.agents.registry.refresh();
+    const waits = [one, two].map((replica) => replica.agents.view.waitApplied(rule.change, 20_000));
+    const vain = one.agents.view.waitApplied(never.change, 300);
+    const startedAt = Date.now();
+    await report(one.base, router.key, { cursor: cursorOf(rule) });
+    assert.deepEqual(await Promise.all(waits), [true, true]);
+    assert.ok(Date.now() - startedAt < 4_000, 'the second replica was told, it did not find out by looking');
+    assert.equal(await vain, false);
+    assert.equal(await one.agents.view.waitApplied(rule.change, 0), true);
+  });
+});
+
+test('hits are added, once a number and run, and those of unknown rules are left aside', async () => {
+  await inWorld(async ({ database, provider, one, two }) => {
+    const router = await enrolled(database, 'edge1');
+    const rule = await seedRule(database.pool, provider);
+    const hit = (packets: number, minute: number, uuid = rule.uuid) => ({
+      uuid,
+      packets,
+      bytes: packets * 100,
+      last_hit_at: `2026-01-01T00:0${minute}:00Z`,
+    });
+    const [a, b] = ['0198a000-0000-7000-8000-00000000000a', '0198a000-0000-7000-8000-00000000000b'];
+    const unknown = hit(9, 1, '0198a000-0000-7000-8000-0000000000ff');
+    const counters = [
+      { run: a, number: 1, hits: [hit(1, 5), unknown] },
+      { run: a, number: 1, hits: [hit(1, 5), unknown] },
+      { run: a, number: 2, hits: [hit(10, 3), hit(100, 4)] },
+      { run: b, number: 1, hits: [{ ...hit(1000, 6), shared_by: 3 }] },
+      { run: b, number: 1, hits: [{ ...hit(1000, 6), shared_by: 3 }] },
+    ];
+    for (const [index, each] of counters.entries()) {
+      const answer = await report((index % 2 === 0 ? one : two).base, router.key, { counters: each });
+      assert.equal(answer.status, 200, JSON.stringify(answer.body));
+    }
+    const { rows } = await database.pool.query('select packets, bytes, last_hit_at, shared_by from rule_hit');
+    assert.deepEqual(rows, [
+      { packets: 1111, bytes: 111100, last_hit_at: new Date('2026-01-01T00:06:00Z'), shared_by: 3 },
+    ]);
+  });
+});
+
+test('many reports at once, of many routers and twice of the same, are all stored', async () => {
+  await inWorld(async ({ database, provider, one, two }) => {
+    const routers = [];
+    for (let i = 0; i < 20; i++) routers.push(await enrolled(database, `edge${i}`));
+    const rules: SeededChange[] = [];
+    for (let i = 0; i < 4; i++) rules.push(await seedRule(database.pool, provider));
+    for (const rule of rules) {
+      const answers = await Promise.all(
+        routers.flatMap(({ key }) => [one, two].map((at) => report(at.base, key, { cursor: cursorOf(rule) }))),
+      );
+      assert.ok(answers.every(({ status }) => status === 200));
+    }
+    for (const replica of [one, two]) {
+      await waitUntil(() => rules.every((rule) => stateOf(replica, rule).state === 'active'), 'all of them');
+    }
+    const { rows } = await database.pool.query('select count(*) as acks from router_ack');
+    assert.equal(rows[0].acks, 80);
+  });
+});
+
+test('a malformed report is refused with the field, and changes nothing', async () => {
+  await inWorld(async ({ database, one }) => {
+    const router = await enrolled(database, 'edge1');
+    const uuid = '0198a000-0000-7000-8000-00000000000a';
+    const hit = { uuid, packets: 1, bytes: 1, last_hit_at: '2026-01-01T00:00:00Z' };
+    const cases: [object, string][] = [
+      [{ enforcement: { mode: 'loud' } }, '/enforcement/mode'],
+      [{ enforcement: null }, '/enforcement'],
+      [{ failures: {} }, '/failures'],
+      [{ failures: [{ uuid: 'x', reason: '' }] }, '/failures/0/uuid'],
+      [{ cursor: 'x' }, '/cursor'],
+      [{ cursor: 7 }, '/cursor'],
+      [{ counters: { run: uuid, number: -1, hits: [] } }, '/counters/number'],
+      [{ counters: { run: uuid, number: 1, hits: [{ ...hit, packets: 1.5 }] } }, '/counters/hits/0/packets'],
+      [{ counters: { run: uuid, number: 1, hits: [{ ...hit, last_hit_at: 'soon' }] } }, '/counters/hits/0/last_hit_at'],
+      [{ status: [] }, '/status'],
+    ];
+    for (const [fields, field] of cases) {
+      const answer = await report(one.base, router.key, fields as never);
+      assert.equal(answer.status, 400, field);
+      assert.equal(answer.body.field, field);
+      assert.equal(answer.body.error, 'validation_failed');
+    }
+    assert.equal((await post(one.base, '/agent/v1/report', [], router.key)).status, 400);
+    const { rows } = await database.pool.query('select enforcement, last_seen_at from router');
+    assert.deepEqual(rows, [{ enforcement: null, last_seen_at: null }]);
+  });
+});
+
+test('a token enrols once, whoever is first; a used, an expired and an unknown one are refused', async () => {
+  await inWorld(async ({ database, one, two }) => {
+    const location = await createLocation(database.pool, 'fra1');
+    const created = await createRouter(database.pool, { name: 'edge1', location: location.uuid, tunnelAddresses: [] });
+    assert.ok(created.ok);
+    const token = { token: created.token };
+    const both = await Promise.all([one, two].map((at) => post(at.base, '/agent/v1/enroll', token)));
+    assert.deepEqual(both.map(({ status }) => status).sort(), [200, 401]);
+    const body = both.find(({ status }) => status === 200)?.body ?? {};
+    assert.deepEqual([body.router_uuid, body.name, body.location], [created.router.uuid, 'edge1', 'fra1']);
+    assert.equal((await report(two.base, String(body.key), {})).status, 200);
+    assert.equal((await post(one.base, '/agent/v1/enroll', token)).status, 401);
+
+    const late = await createRouter(database.pool, { name: 'edge2', location: 'fra1', tunnelAddresses: ['192.0.2.1'] });
+    assert.ok(late.ok);
+    assert.deepEqual(late.router.tunnel_addresses, ['192.0.2.1']);
+    assert.ok(Math.abs(late.expiresAt.getTime() - Date.now() - 3_600_000) < 60_000);
+    await database.pool.query(`update router set enrolment_expires_at = now() - interval '1 second'`);
+    for (const wrong of [late.token, 'unknown-token-unknown-token', 'x', '']) {
+      assert.equal((await post(one.base, '/agent/v1/enroll', { token: wrong })).status, 401);
+    }
+    assert.equal((await post(one.base, '/agent/v1/enroll', { token: 7 })).status, 400);
+    const missing = await createRouter(database.pool, { name: 'edge3', location: 'nowhere', tunnelAddresses: [] });
+    assert.deepEqual(missing, { ok: false, code: 'location_not_found' });
+  });
+});
+
+test('keys and tokens are nowhere in the database', async () => {
+  await inWorld(async ({ database }) => {
+    const { key } = await enrolled(database, 'edge1');
+    const created = await createRouter(database.pool, { name: 'e2', location: 'at-edge1', tunnelAddresses: [] });
+    assert.ok(created.ok);
+    const { rows } = await database.pool.query('select r::text as row from router r');
+    for (const secret of [key, created.token]) {
+      const hex = Buffer.from(secret).toString('hex');
+      assert.ok(rows.every(({ row }) => !row.includes(secret) && !row.includes(hex)));
+    }
+  });
+});
+
+test('a removed router is not waited for any more, and its key opens nothing within a moment', async () => {
+  await inWorld(async ({ database, provider, one, two }) => {
+    const [stays, goes] = [await enrolled(database, 'stays'), await enrolled(database, 'goes')];
+    const rule = await seedRule(database.pool, provider);
+    await report(one.base, stays.key, { cursor: cursorOf(rule) });
+    await report(one.base, goes.key, {});
+    assert.equal(stateOf(one, rule).state, 'pending');
+    assert.equal(await removeRouter(database.pool, goes.uuid), true);
+    assert.equal((await report(two.base, goes.key, {})).status, 401);
+    await one.agents.registry.refresh();
+    for (const replica of [one, two]) await waitUntil(() => stateOf(replica, rule).state === 'active', 'the state');
+    assert.equal(await removeRouter(database.pool, goes.uuid), false);
+  });
+});
+
+test('the local router is made once, keeps a key that is still good, and gets a fresh one otherwise', async () => {
+  await inWorld(async ({ database, one }) => {
+    const made = await Promise.all([ensureLocalRouter(database.pool), ensureLocalRouter(database.pool)]);
+    assert.equal(new Set(made.map((each) => each.routerUuid)).size, 1);
+    const fresh = await ensureLocalRouter(database.pool, made[0]?.key === made[1]?.key ? undefined : 'lv_r_wrong');
+    assert.equal(fresh.fresh, true);
+    assert.deepEqual(await ensureLocalRouter(database.pool, fresh.key), { ...fresh, fresh: false });
+    assert.equal((await report(one.base, fresh.key, {})).status, 200);
+    assert.equal((await report(one.base, made[0]?.key ?? '', {})).status, 401);
+  });
+});
