@@ -54,7 +54,7 @@ export async function holdKernelToMeaning(kernel: KernelPath, seed: string, pack
 }
 
 async function oneRuleSet(kernel: KernelPath, random: Random, run: MeaningRun): Promise<void> {
-  const stateful = random.chance(0.35);
+  const stateful = random.chance(0.45);
   const maker = new RuleMaker(random, { stateful });
   const ingressDevices = random.chance(0.7) ? [device.routerOutside] : [];
   const compiler = createCompiler({ ingressDevices });
