@@ -176,7 +176,7 @@ describe('packet types', () => {
 
 describe('plans', () => {
   const first = [udp(1, '203.0.113.7', 1), udp(2, '203.0.113.0/24', 2)];
-  const more = [udp(3, '203.0.113.7', 3), testRule(4, '::1', { protocol: 'ah' })];
+  const more = [udp(3, '203.0.113.7', 3), testRule(4, '::1', { protocol: 'ipv6-frag' })];
 
   it('one that is not committed leaves no trace, whatever it would have changed', () => {
     const { compiler } = loaded(first);

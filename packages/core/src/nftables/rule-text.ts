@@ -145,8 +145,9 @@ function protocolConditions(rule: Rule): string[] {
 }
 
 /**
- * The kernel steps over these to find the transport, so that its number is never theirs. Not over the mobility header:
- * that is the number found, also in a later fragment whose fragment header names it, where `exthdr mh` finds nothing.
+ * The kernel steps over these to find the transport, so that its number is never theirs. Not over the mobility header
+ * nor over AH: those are the numbers found. (`exthdr mh` finds nothing in a later fragment; a search for who names AH as
+ * the next header misses it behind a second destination-options header, the order that RFC 8200, 4.1 recommends.)
  */
 const extensionHeader: Partial<Record<Rule['protocol'], string>> = {
   hopopt: 'hbh',
@@ -156,15 +157,10 @@ const extensionHeader: Partial<Record<Rule['protocol'], string>> = {
 
 /**
  * Conditions of which one must hold, where one does not say it all.
- * `ah`: nft has no word for the header's presence; some header before it names it as the next one.
  * `ipv6-frag`: reassembled packets bear the mark instead of the header.
  */
 function alternatives(rule: Rule): string[] | undefined {
   if (rule.dst.family !== 6) return undefined;
-  if (rule.protocol === 'ah') {
-    const number = protocolNumbers.ah;
-    return ['ip6', 'hbh', 'dst', 'rt', 'frag'].map((header) => `${header} nexthdr ${number}`);
-  }
   if (rule.protocol === 'ipv6-frag') return ['exthdr frag exists', `meta mark & ${fragmentMark} == ${fragmentMark}`];
   return undefined;
 }
