@@ -294,7 +294,6 @@ const headerLines: Partial<Record<ProtocolName, string>> = {
   hopopt: 'exthdr hbh 1 counter drop',
   'ipv6-route': 'exthdr rt 1 counter drop',
   'ipv6-opts': 'exthdr dst 1 counter drop',
-  ah: 'jump either_UUID',
   'ipv6-frag': 'jump either_UUID',
 };
 
