@@ -9,7 +9,7 @@ import { connectionSettings } from '../database.ts';
 import { findBinaries, majorOfData, type SearchOptions } from './binaries.ts';
 import { layoutOf, makeFolders, openFolders, ownerOf } from './directory.ts';
 import { chooseIdentity } from './identity.ts';
-import { claim, release, stopLeftovers } from './ownership.ts';
+import { claim, clearLocks, release, stopLeftovers } from './ownership.ts';
 import {
   canGuardChildren,
   initialise,
@@ -77,6 +77,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedR
     }
     const leftovers = await stopLeftovers(layout.data);
     if (leftovers > 0) options.log?.(`ended ${leftovers} PostgreSQL processes that a killed Levee had left`);
+    clearLocks(layout);
     folders = openFolders(layout);
     const place: ServerPlace = { binaries: found.binaries, layout, folders, identity: chosen.identity };
     if (dataMajor === undefined) await initialise(place, options.durable !== false);
@@ -116,6 +117,7 @@ async function supervise(place: ServerPlace, options: EmbeddedOptions): Promise<
       // Its children notice the postmaster's death by themselves; the shared memory must be free before the next one.
       await stopLeftovers(place.layout.data, 5_000).catch((error: Error) => options.log?.(error.message));
       if (stopping) return;
+      clearLocks(place.layout);
       restarts++;
       server = startServer(place, settings);
     }

@@ -3,7 +3,9 @@
  * Signals only PostgreSQL processes that work in the data directory, and none while their owner lives.
  */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { EmbeddedLayout } from './directory.ts';
 import { liveProcess, postgresProcessesIn } from './process-table.ts';
 
 export type ClaimResult = { readonly ok: true } | { readonly ok: false; readonly message: string };
@@ -59,6 +61,16 @@ export async function stopLeftovers(dataDirectory: string, stepMilliseconds = 10
   throw new Error(
     `PostgreSQL processes ${postgresProcessesIn(dataDirectory).join(', ')} in ${dataDirectory} cannot be ended`,
   );
+}
+
+/**
+ * Takes away PostgreSQL's own lock files. Only after stopLeftovers: their processes are gone. Left alone they refuse the
+ * start when a number has gone to another process since, or lies with a zombie that nobody reaps (a container without
+ * an init).
+ */
+export function clearLocks(layout: EmbeddedLayout): void {
+  rmSync(join(layout.data, 'postmaster.pid'), { force: true });
+  rmSync(join(layout.socket, '.s.PGSQL.5432.lock'), { force: true });
 }
 
 function signalIfAlive(pid: number, signal: NodeJS.Signals): void {
