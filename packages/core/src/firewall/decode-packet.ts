@@ -125,8 +125,7 @@ function walkHeaders(bytes: Uint8Array): HeaderWalk {
       // An atomic fragment (RFC 6946) is whole: only the header's presence tells of it.
       if (offsetBytes > 0 || (field & 1) !== 0) fragment = { offsetBytes, more: (field & 1) !== 0 };
       if (offsetBytes > 0) {
-        // `ah` is asked for by what names it, and the fragment header does.
-        return isWalkable(following) && following !== ah ? done() : done(following);
+        return isWalkable(following) ? done() : done(following);
       }
       at += 8;
     } else {
