@@ -39,11 +39,9 @@ export function describePacket(spec: PacketSpec): Packet {
   const later = spec.fragment !== undefined && spec.fragment.offset > 0;
   if (later) {
     const extensionHeaders = [...inEvery, protocolNumber.fragment];
-    return {
-      ...base,
-      extensionHeaders,
-      ...(behind.length === 0 && { upperProtocol: transportNumber(6, spec.transport) }),
-    };
+    const named = behind[0] ?? transportNumber(6, spec.transport);
+    const shown = behind.length === 0 || named === protocolNumber.authentication;
+    return { ...base, extensionHeaders, ...(shown && { upperProtocol: named }) };
   }
   const chain = [...inEvery, ...(spec.fragment ? [protocolNumber.fragment] : []), ...behind];
   // Nobody on the way looks for a transport behind an authentication header: it is what the packet carries.

@@ -66,7 +66,7 @@ const seenByTheKernel: readonly (readonly [string, Uint8Array, number | undefine
     [44],
     false,
   ],
-  ['later fragment of ah', ipv6(44, fragment(51, 8, 0), authentication(6)), undefined, [44], false],
+  ['later fragment of ah', ipv6(44, fragment(51, 8, 0), authentication(6)), 51, [44], false],
   ['later fragment of nothing', ipv6(44, fragment(59, 8, 0), udp), 59, [44], false],
   ['atomic fragment, udp', ipv6(44, fragment(17, 0, 0), udp), 17, [44], true],
   ['hop-by-hop, later fragment of udp', ipv6(0, optionsHeader(44), fragment(17, 8, 0), udp), 17, [0, 44], false],

@@ -125,7 +125,8 @@ function walkHeaders(bytes: Uint8Array): HeaderWalk {
       // An atomic fragment (RFC 6946) is whole: only the header's presence tells of it.
       if (offsetBytes > 0 || (field & 1) !== 0) fragment = { offsetBytes, more: (field & 1) !== 0 };
       if (offsetBytes > 0) {
-        return isWalkable(following) ? done() : done(following);
+        // `ah` is asked for by what names it, and the fragment header does.
+        return isWalkable(following) && following !== ah ? done() : done(following);
       }
       at += 8;
     } else {

@@ -21,7 +21,7 @@ export interface Packet {
    * IPv4: the header's protocol field. IPv6: the number of the first header that is not one of hop-by-hop (0), routing
    * (43), fragment (44) and destination options (60); 59 where nothing follows. An authentication header (51) is where
    * the walk ends in both families: what it protects is not looked into, so TCP behind it is `ah`, not `tcp`.
-   * A later IPv6 fragment shows it only when its fragment header names it directly, and never 51.
+   * A later IPv6 fragment shows it only when its fragment header names it directly.
    */
   readonly upperProtocol?: number;
   /**
