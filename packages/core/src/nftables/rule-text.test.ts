@@ -228,7 +228,11 @@ const cases: readonly Case[] = [
     title: 'an authentication header, wherever it stands',
     family: 6,
     fields: { protocol: 'ah', action: 'accept' },
-    line: 'meta l4proto 51 counter accept',
+    line: `jump either_${digits}`,
+    own: {
+      either: [`meta l4proto 51 goto verdict_${digits}`, `frag frag-off != 0 frag nexthdr 51 goto verdict_${digits}`],
+      verdict: ['counter accept'],
+    },
   },
   {
     title: 'an authentication header of IPv4',
@@ -294,6 +298,7 @@ const headerLines: Partial<Record<ProtocolName, string>> = {
   hopopt: 'exthdr hbh 1 counter drop',
   'ipv6-route': 'exthdr rt 1 counter drop',
   'ipv6-opts': 'exthdr dst 1 counter drop',
+  ah: 'jump either_UUID',
   'ipv6-frag': 'jump either_UUID',
 };
 

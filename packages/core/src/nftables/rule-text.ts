@@ -157,10 +157,12 @@ const extensionHeader: Partial<Record<Rule['protocol'], string>> = {
 
 /**
  * Conditions of which one must hold, where one does not say it all.
+ * `ah`: a later fragment shows it only in what its fragment header names, where the kernel does not look for it.
  * `ipv6-frag`: reassembled packets bear the mark instead of the header.
  */
 function alternatives(rule: Rule): string[] | undefined {
   if (rule.dst.family !== 6) return undefined;
+  if (rule.protocol === 'ah') return ['meta l4proto 51', 'frag frag-off != 0 frag nexthdr 51'];
   if (rule.protocol === 'ipv6-frag') return ['exthdr frag exists', `meta mark & ${fragmentMark} == ${fragmentMark}`];
   return undefined;
 }
