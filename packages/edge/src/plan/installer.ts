@@ -60,7 +60,7 @@ export interface Installer {
 type Attempt =
   | { readonly ok: true }
   /** `thrown`: by the compiler, which is then not to be trusted any further. */
-  | { readonly ok: false; readonly message: string; readonly thrown?: true };
+  | { readonly ok: false; readonly message: string; readonly thrown?: true; readonly unreachable?: true };
 
 export function createInstaller(options: InstallerOptions): Installer {
   const { driver, newMark } = options;
@@ -72,7 +72,13 @@ export function createInstaller(options: InstallerOptions): Installer {
     if (plan.text !== '') {
       await options.beforeFlush(flushed, compiler);
       const began = performance.now();
-      const result = await options.own(() => driver.apply(plan.text), flushed === 'all');
+      let result: Attempt;
+      try {
+        result = await options.own(() => driver.apply(plan.text), flushed === 'all');
+      } catch (error) {
+        // No nft to be started, no netlink to be read: nobody can say what the kernel did.
+        return { ok: false, message: `nft cannot be run: ${(error as Error).message}`, unreachable: true };
+      }
       kernelMilliseconds += performance.now() - began;
       if (!result.ok) return result;
       options.afterFlush(flushed);
@@ -169,7 +175,7 @@ export function createInstaller(options: InstallerOptions): Installer {
   const replace = async (rules: readonly Rule[], mark: string): Promise<Installed> => {
     const first = await attemptReplace(rules, mark);
     if (first.ok) return done();
-    if (isEnvironmental(first.message)) return failed(first.message, true);
+    if (isEnvironmental(first.message) || first.unreachable) return failed(first.message, true);
     const refused = new Map<string, string>();
     const problem = await bisectReplace(rules, refused);
     if (problem !== undefined) return failed(problem, true);
@@ -199,7 +205,7 @@ export function createInstaller(options: InstallerOptions): Installer {
       const first = await attemptChange(delta, mark);
       if (first.ok) return done();
       if (isEnvironmental(first.message)) return failed(first.message);
-      if (first.thrown) return failed(first.message, true);
+      if (first.thrown || first.unreachable) return failed(first.message, true);
       // Somebody took our table away or put another in its place: no rule of this change is to blame.
       if ((await options.readMark()) !== installedMark) return failed(first.message, true);
       if (delta.remove.length > 0) {

@@ -60,6 +60,8 @@ export function openStateStore(directory: string, foldAboveBytes: number = least
   let journal: { number: number; fd: number; bytes: number } | undefined;
   let snapshotBytes = 0;
   let folding: Promise<void> | undefined;
+  let replacing: Promise<void> | undefined;
+  let closed = false;
   let syncing: Promise<void> | undefined;
   let queued: Promise<void> | undefined;
 
@@ -129,6 +131,14 @@ export function openStateStore(directory: string, foldAboveBytes: number = least
     return queued;
   };
 
+  const replaceBy = async (state: DesiredState): Promise<void> => {
+    await folding?.catch(() => undefined);
+    const number = Math.max(0, ...numbers('snapshot'), ...numbers('journal')) + 1;
+    await writeSnapshot(number, state, [...state.rules.values()]);
+    openJournal(number);
+    removeBelow(number);
+  };
+
   return {
     load() {
       for (const number of numbers('snapshot').reverse()) {
@@ -166,15 +176,13 @@ export function openStateStore(directory: string, foldAboveBytes: number = least
       journal.bytes += record.length;
       return sync();
     },
-    async replace(state) {
-      await folding;
-      const number = Math.max(0, ...numbers('snapshot'), ...numbers('journal')) + 1;
-      await writeSnapshot(number, state, [...state.rules.values()]);
-      openJournal(number);
-      removeBelow(number);
+    replace(state) {
+      if (closed) return Promise.reject(new Error('the state store is closed'));
+      replacing = replaceBy(state);
+      return replacing;
     },
     compact(state) {
-      if (folding || journal === undefined || journal.bytes < Math.max(foldAboveBytes, snapshotBytes)) return;
+      if (closed || folding || journal === undefined || journal.bytes < Math.max(foldAboveBytes, snapshotBytes)) return;
       const number = journal.number + 1;
       const rules = [...state.rules.values()];
       openJournal(number);
@@ -187,6 +195,8 @@ export function openStateStore(directory: string, foldAboveBytes: number = least
       folding.catch(() => undefined);
     },
     async close() {
+      closed = true;
+      await replacing?.catch(() => undefined);
       await folding?.catch(() => undefined);
       await queued?.catch(() => undefined);
       await syncing?.catch(() => undefined);

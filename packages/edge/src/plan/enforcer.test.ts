@@ -1,0 +1,291 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import type { AgentRule } from '@levee/contract/agent.ts';
+import { createRig, isReadable, isTakenByKernel, type Rig, refusedRate } from '../testing/enforcer-rig.ts';
+import { ruleOf, uuidOf } from '../testing/rules.ts';
+import { until } from '../testing/until.ts';
+
+async function rigFor(t: TestContext): Promise<Rig> {
+  const rig = await createRig();
+  t.after(() => rig.close());
+  return rig;
+}
+
+/** Only the lines that differ: a table is long. */
+function assertSame(actual: string, expected: string, note?: string): void {
+  const [has, wants] = [actual.split('\n'), expected.split('\n')];
+  const difference = {
+    tooMuch: has.filter((line) => !wants.includes(line)),
+    missing: wants.filter((line) => !has.includes(line)),
+  };
+  assert.deepEqual(difference, { tooMuch: [], missing: [] }, note);
+}
+
+async function settledOn(rig: Rig): Promise<void> {
+  await rig.idle();
+  assertSame(rig.dump(), await rig.expected());
+  assert.deepEqual(rig.lies, []);
+}
+
+const refusedRule = (n: number, fields: Partial<AgentRule> = {}): AgentRule =>
+  ruleOf(n, { ratelimit: refusedRate, ...fields });
+
+test('without any state the kernel is not touched', async (t) => {
+  const rig = await rigFor(t);
+  await rig.idle();
+  assert.equal(rig.world.transactions, 0);
+});
+
+test('a rule that the kernel refuses is set aside with its reason; the others are in force', async (t) => {
+  const rig = await rigFor(t);
+  await rig.deliver();
+  await rig.idle();
+  const rules = Array.from({ length: 64 }, (_, n) => (n === 37 ? refusedRule(n) : ruleOf(n)));
+  rig.change(rules, []);
+  const before = rig.world.transactions;
+  await rig.deliver();
+  await settledOn(rig);
+  assert.deepEqual(rig.enforcer.failures(), [
+    { uuid: uuidOf(37), reason: 'the kernel refuses it: Numerical result out of range' },
+  ]);
+  assert.ok(
+    rig.world.transactions - before <= 2 * Math.log2(64) + 2,
+    `${rig.world.transactions - before} transactions`,
+  );
+});
+
+test('a rule that is refused in a full load is set aside too', async (t) => {
+  const rig = await rigFor(t);
+  rig.change([...Array.from({ length: 30 }, (_, n) => ruleOf(n)), refusedRule(30), refusedRule(31)], []);
+  await rig.deliverSnapshot();
+  await settledOn(rig);
+  assert.equal(rig.enforcer.failures().length, 2);
+});
+
+test('a rule whose new form is refused is not left in force in its former one', async (t) => {
+  const rig = await rigFor(t);
+  rig.change([ruleOf(1), ruleOf(2)], []);
+  await rig.deliver();
+  await rig.idle();
+  rig.change([refusedRule(1)], []);
+  await rig.deliver();
+  await settledOn(rig);
+  assert.equal(rig.enforcer.failures()[0]?.uuid, uuidOf(1));
+});
+
+test('a refused rule is tried again when it changes, and when the whole state comes anew', async (t) => {
+  const rig = await rigFor(t);
+  rig.change([ruleOf(1), refusedRule(2), refusedRule(3)], []);
+  await rig.deliver();
+  await rig.idle();
+  rig.change([ruleOf(2)], []);
+  await rig.deliver();
+  await settledOn(rig);
+  assert.deepEqual(
+    rig.enforcer.failures().map(({ uuid }) => uuid),
+    [uuidOf(3)],
+  );
+  const refuse = rig.world.refuse;
+  rig.world.refuse = () => undefined;
+  await rig.deliverSnapshot();
+  await rig.idle();
+  assert.deepEqual(rig.enforcer.failures(), []);
+  assert.match(rig.dump(), new RegExp(`${refusedRate}/second`));
+  rig.world.refuse = refuse;
+});
+
+test('a rule that cannot be understood is reported and stops nothing', async (t) => {
+  const rig = await rigFor(t);
+  rig.change([ruleOf(1), ruleOf(2, { dst: 'nonsense' }), ruleOf(3)], []);
+  await rig.deliver();
+  await settledOn(rig);
+  const [failure] = rig.enforcer.failures();
+  assert.equal(failure?.uuid, uuidOf(2));
+  assert.match(failure?.reason ?? '', /^dst: /);
+  await rig.restart();
+  assert.deepEqual(rig.enforcer.failures(), [failure]);
+  rig.change([], [uuidOf(2)]);
+  await rig.deliver();
+  await settledOn(rig);
+  assert.deepEqual(rig.enforcer.failures(), []);
+});
+
+test('a restart takes the table over without a transaction, refusals included, and changes go on from there', async (t) => {
+  const rig = await rigFor(t);
+  rig.change([...Array.from({ length: 20 }, (_, n) => ruleOf(n)), refusedRule(50)], []);
+  await rig.deliver();
+  await rig.idle();
+  const failures = rig.enforcer.failures();
+  const before = rig.world.transactions;
+  await rig.restart();
+  assert.equal(rig.world.transactions, before);
+  assert.equal(rig.enforcer.statistics.adoptions, 1);
+  assert.deepEqual(rig.enforcer.failures(), failures);
+  rig.change([ruleOf(5, { action: 'accept' }), ruleOf(21)], [uuidOf(6)]);
+  await rig.deliver();
+  await settledOn(rig);
+  assert.equal(rig.world.transactions, before + 1);
+});
+
+test('a change that moves nothing in the kernel is remembered, and the table still taken over', async (t) => {
+  const rig = await rigFor(t);
+  rig.change([ruleOf(1)], []);
+  await rig.deliver();
+  await rig.idle();
+  const before = rig.world.transactions;
+  rig.change([ruleOf(2, { disabled: true })], []);
+  await rig.deliver();
+  await settledOn(rig);
+  await rig.restart();
+  assert.equal(rig.world.transactions, before);
+  assert.equal(rig.enforcer.statistics.adoptions, 1);
+  assert.equal(rig.enforcer.statistics.rules, 2);
+});
+
+for (const moment of ['before', 'after'] as const) {
+  test(`a process that died ${moment} the kernel did the change comes back to exactly the change`, async (t) => {
+    const rig = await rigFor(t);
+    rig.change([ruleOf(1)], []);
+    await rig.deliver();
+    await rig.idle();
+    rig.change([ruleOf(2)], []);
+    rig.dieAt(moment);
+    await rig.deliver();
+    await rig.idle();
+    assert.ok(rig.dead);
+    const before = rig.world.transactions;
+    await rig.restart();
+    await settledOn(rig);
+    assert.equal(rig.world.transactions - before, moment === 'before' ? 1 : 0);
+    assert.equal(rig.enforcer.statistics.fullLoads, 0);
+  });
+}
+
+test('a table that somebody took away is put up whole at the next change', async (t) => {
+  const rig = await rigFor(t);
+  rig.change([ruleOf(1), ruleOf(2)], []);
+  await rig.deliver();
+  await rig.idle();
+  rig.meddle();
+  rig.change([ruleOf(3)], []);
+  await rig.deliver();
+  await settledOn(rig);
+  assert.deepEqual(rig.enforcer.failures(), []);
+});
+
+test('a machine that takes nothing blames no rule, says why, and gets everything once it can', async (t) => {
+  const rig = await rigFor(t);
+  rig.change([ruleOf(1)], []);
+  await rig.deliver();
+  await rig.idle();
+  const refuse = rig.world.refuse;
+  rig.world.refuse = () => 'Cannot allocate memory';
+  rig.change([ruleOf(2)], []);
+  await rig.deliver();
+  await until('it is in trouble', () => rig.enforcer.trouble !== undefined);
+  assert.equal(rig.enforcer.trouble, 'the kernel takes no changes: Cannot allocate memory');
+  assert.deepEqual(rig.enforcer.failures(), []);
+  rig.change([ruleOf(3)], [uuidOf(1)]);
+  await rig.deliver();
+  rig.world.refuse = refuse;
+  await until('it is out of trouble', () => rig.enforcer.trouble === undefined);
+  await settledOn(rig);
+});
+
+/** A small generator of its own: a failing sequence is named by its seed. */
+function randomOf(seed: number): (below: number) => number {
+  let state = (seed + 1) * 0x9e3779b9;
+  return (below) => {
+    state = Math.imul(state ^ (state >>> 15), 0x85ebca6b);
+    state = Math.imul(state ^ (state >>> 13), 0xc2b2ae35) + 0x6d2b79f5;
+    return ((state ^ (state >>> 16)) >>> 0) % below;
+  };
+}
+
+function randomRule(random: (below: number) => number): AgentRule {
+  const n = random(14);
+  const dst = ['10.0.0.0/8', '10.1.0.0/16', '10.1.2.0/24', '10.1.2.3', '10.1.2.4', '10.2.0.1', 'nonsense'];
+  const fields: Partial<AgentRule> = {
+    dst: dst[random(random(8) === 0 ? 7 : 6)] as string,
+    action: (['drop', 'accept', 'continue', 'reject'] as const)[random(4)] as AgentRule['action'],
+    priority: 1 + random(3),
+    disabled: random(9) === 0,
+    port: { dst: { start: 1 + random(3) } },
+    ...(random(5) === 0 ? { ratelimit: random(2) ? 100 : refusedRate } : {}),
+    ...(random(7) === 0 ? { statetype: 'established' as const } : {}),
+  };
+  return ruleOf(n, fields);
+}
+
+const sequences = 2000;
+
+test(`${sequences} random sequences of changes, crashes, snapshots, partitions and meddling end in the wanted state`, async () => {
+  let adoptions = 0;
+  for (let seed = 0; seed < sequences; seed++) {
+    const random = randomOf(seed);
+    const rig = await createRig(random(2) ? 300 : 1 << 20);
+    const note = `seed ${seed}`;
+    try {
+      for (let step = 0; step < 10; step++) {
+        if (rig.dead) await rig.restart();
+        const upsert = new Map(
+          Array.from({ length: random(4) }, () => randomRule(random)).map((rule) => [rule.uuid, rule] as const),
+        );
+        const remove = [...rig.wanted.keys()].filter((uuid) => !upsert.has(uuid) && random(5) === 0);
+        rig.change([...upsert.values()], remove);
+        switch (random(10)) {
+          case 0:
+            break; // a partition: nothing arrives this time
+          case 1:
+            await rig.deliverSnapshot();
+            break;
+          case 2:
+            rig.dieAt('before');
+            await rig.deliver();
+            break;
+          case 3:
+            rig.dieAt('after');
+            await rig.deliver();
+            break;
+          case 4:
+            rig.meddle();
+            if (random(2)) rig.enforcer.reload();
+            await rig.deliver();
+            break;
+          case 5:
+            await rig.restart();
+            adoptions += rig.enforcer.statistics.adoptions;
+            await rig.deliver();
+            break;
+          default:
+            await rig.deliver();
+        }
+        if (random(3) > 0) await rig.idle();
+      }
+      if (rig.dead) await rig.restart();
+      rig.change([ruleOf(99, { dst: '10.9.9.9' })], []);
+      rig.enforcer.reload();
+      await rig.deliver();
+      await rig.idle();
+      if (rig.dead) {
+        await rig.restart();
+        await rig.deliver();
+        await rig.idle();
+      }
+      assertSame(rig.dump(), await rig.expected(), note);
+      assert.deepEqual(rig.lies, [], note);
+      const failing = [...rig.wanted.values()].filter((rule) => !isReadable(rule) || !isTakenByKernel(rule));
+      assert.deepEqual(
+        rig.enforcer
+          .failures()
+          .map(({ uuid }) => uuid)
+          .sort(),
+        failing.map(({ uuid }) => uuid).sort(),
+        note,
+      );
+    } finally {
+      await rig.close();
+    }
+  }
+  assert.ok(adoptions > sequences / 10, `${adoptions} adoptions`);
+});
