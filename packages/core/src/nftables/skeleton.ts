@@ -108,7 +108,12 @@ export function fixedChains(ingressDevices: readonly string[]): Map<string, read
     `type filter hook prerouting priority ${beforeDefragmentation}; policy accept;`,
     `goto ${trackingChain}`,
   ]);
-  chains.set(refuseChain, ['meta l4proto 6 reject with tcp reset', 'reject with icmpx port-unreachable']);
+  // A rule's own chain that ends here may be reached from ingress, where no frame is this host's to answer.
+  chains.set(refuseChain, [
+    'meta pkttype != 0 drop',
+    'meta l4proto 6 reject with tcp reset',
+    'reject with icmpx port-unreachable',
+  ]);
   return chains;
 }
 
