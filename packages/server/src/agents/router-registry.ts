@@ -52,6 +52,7 @@ export interface RegistryOptions {
 }
 
 const CHANNEL = 'levee_router';
+const ANSWER_MILLISECONDS = 15_000;
 /** A payload may have 8000 bytes; 36 for a uuid, one between. */
 const UUIDS_PER_NOTIFICATION = 150;
 /** Acknowledgements kept in memory, over all routers. */
@@ -225,7 +226,7 @@ class Registry implements RouterRegistry {
   }
 
   async #connect(): Promise<void> {
-    const client = await this.#database.connect('levee router registry');
+    const client = await this.#database.connect('levee router registry', ANSWER_MILLISECONDS);
     try {
       client.on('notification', (message) => {
         const [replica, ...names] = (message.payload ?? '').split(' ');

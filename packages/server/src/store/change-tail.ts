@@ -42,6 +42,8 @@ export interface TailOptions {
 }
 
 export const CHANNEL = 'levee_change';
+/** Its statements are short: a server that takes longer is gone. */
+const ANSWER_MILLISECONDS = 15_000;
 /** Entries a statement; a larger transaction still comes whole. */
 const BATCH = 5_000;
 /** Between two notifications: the first goes at once, those within this time after it become one. */
@@ -153,7 +155,7 @@ class Tail implements ChangeTail {
   }
 
   async #connect(): Promise<void> {
-    const client = await this.#database.connect('levee change tail');
+    const client = await this.#database.connect('levee change tail', ANSWER_MILLISECONDS);
     try {
       client.on('notification', (message) => {
         if (message.payload === this.#replica) return;

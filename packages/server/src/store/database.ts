@@ -2,9 +2,7 @@
  * Owns the pool of connections to PostgreSQL and how its types arrive. Never creates or migrates anything
  * (migrate.ts), never knows where the server came from (embedded/ or DATABASE_URL).
  */
-import { Kysely, PostgresDialect, type Transaction } from 'kysely';
 import pg from 'pg';
-import type { Schema } from './schema.ts';
 
 /** Where the server is: a URL (DATABASE_URL), or the directory of its unix socket. */
 export type DatabaseAddress =
@@ -20,16 +18,15 @@ export interface DatabaseOptions {
   readonly statementTimeoutSeconds?: number;
 }
 
-/** What a read path takes: it can select and nothing else. */
-export type Reader = Pick<Kysely<Schema>, 'selectFrom' | 'with' | 'fn' | 'getExecutor'>;
-export type Transactor = Transaction<Schema>;
-
 export interface Database {
   readonly address: DatabaseAddress;
-  readonly kysely: Kysely<Schema>;
   readonly pool: pg.Pool;
-  /** A connection of its own, outside the pool, connected; for LISTEN and for long reads. Ended by the caller. */
-  connect(applicationName: string): Promise<pg.Client>;
+  /**
+   * A connection of its own, outside the pool, connected; for LISTEN and for migrations. Ended by the caller. With a
+   * limit, a statement that is not answered in time fails: so a server that fell silent is noticed.
+   */
+  connect(applicationName: string, answerMilliseconds?: number): Promise<pg.Client>;
+  /** Waits for statements under way. Idempotent. */
   close(): Promise<void>;
 }
 
@@ -61,18 +58,20 @@ export function openDatabase(address: DatabaseAddress, options: DatabaseOptions 
     max: options.maxConnections ?? 20,
     idleTimeoutMillis: 60_000,
     statement_timeout: (options.statementTimeoutSeconds ?? 30) * 1000,
+    // The server's own limit does not help against one that fell silent.
+    query_timeout: (options.statementTimeoutSeconds ?? 30) * 1000 + 5_000,
     // A transaction left open holds back the horizon of every tail in the cluster.
     idle_in_transaction_session_timeout: 15_000,
   });
   // An idle connection that the server ends is dropped by the pool; the next statement opens another.
   pool.on('error', () => {});
-  const kysely = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) });
+  let closed: Promise<void> | undefined;
   return {
     address,
-    kysely,
     pool,
-    async connect(name) {
-      const client = new pg.Client({ ...settings, application_name: name });
+    async connect(name, answerMilliseconds) {
+      const limit = answerMilliseconds === undefined ? {} : { query_timeout: answerMilliseconds };
+      const client = new pg.Client({ ...settings, ...limit, application_name: name });
       client.on('error', () => {});
       try {
         await client.connect();
@@ -82,6 +81,9 @@ export function openDatabase(address: DatabaseAddress, options: DatabaseOptions 
       }
       return client;
     },
-    close: () => kysely.destroy(),
+    close() {
+      closed ??= pool.end();
+      return closed;
+    },
   };
 }

@@ -3,7 +3,25 @@
  * transaction; writes the change log's entries for what it changes.
  */
 import type pg from 'pg';
-import type { UndoEntry } from './schema.ts';
+
+/** How to take one rule back to what it was before a change that awaits confirmation. */
+export interface UndoEntry {
+  readonly uuid: string;
+  /** change_position that the change gave the rule; another one by now means a later change, which stands. */
+  readonly position: number;
+  /** Null: the change created the rule. */
+  readonly before: UndoRule | null;
+}
+
+export interface UndoRule {
+  readonly owner_uuid: string;
+  readonly provider_uuid: string;
+  readonly sequence: number;
+  readonly fields: Readonly<Record<string, unknown>>;
+  /** RFC 3339, or null. */
+  readonly expires_at: string | null;
+  readonly created_at: string;
+}
 
 /** Taking back a creation: the rule goes the way of every deleted rule. */
 const MARK = `with marked as (

@@ -1,6 +1,6 @@
 /**
  * Which error a violated constraint stands for. Every constraint that a caller's input can violate is here; one that
- * is not is a bug of ours. Names are those of migrations/*.sql (violations.test.ts compares them with the catalogue).
+ * is not is a bug of ours. Names are those of migrations/*.sql (constraints.test.ts compares them with the catalogue).
  */
 
 /** Codes of contract's error table. */

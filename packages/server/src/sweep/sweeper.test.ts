@@ -5,10 +5,10 @@ import type { Database } from '../store/database.ts';
 import { newUuid } from '../store/new-uuid.ts';
 import { saveReports } from '../store/reports.ts';
 import { createLocation, createRouter, enrolRouter, removeRouter } from '../store/routers.ts';
-import type { UndoEntry } from '../store/schema.ts';
 import { type SeededProvider, seedDeletion, seedPriority, seedProvider, seedRule } from '../store/testing/seed.ts';
 import { startTestPostgres, type TestPostgres } from '../store/testing/test-postgres.ts';
 import { waitUntil } from '../store/testing/wait-until.ts';
+import type { UndoEntry } from '../store/undo.ts';
 import { forgetOld, startSweeper, sweepOnce } from './sweeper.ts';
 
 let postgres: TestPostgres;

@@ -6,8 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { pruneChanges } from '../store/change-log.ts';
-import type { UndoEntry } from '../store/schema.ts';
-import { applyUndo } from '../store/undo.ts';
+import { applyUndo, type UndoEntry } from '../store/undo.ts';
 
 export interface Sweeper {
   /** Something may be due now: a router has acknowledged. */
@@ -28,6 +27,8 @@ export const KEEP_CHANGES_SECONDS = 24 * 3600;
 export const KEEP_ANSWERS_SECONDS = 24 * 3600;
 const KEEP_ACKS_SECONDS = 24 * 3600;
 const KEEP_CONFIRMATIONS_SECONDS = 24 * 3600;
+/** Between two sweeps, however often it is woken: every acknowledgement of every router wakes it. */
+const SHORTEST_SLEEP_MILLISECONDS = 100;
 /** Rows a statement: a transaction of ours stays short. */
 const BATCH = 500;
 
@@ -56,8 +57,10 @@ export function startSweeper(pool: pg.Pool, options: SweeperOptions): Sweeper {
         if (!failing) options.log?.(`cannot sweep: ${(error as Error).message}`);
         failing = true;
       }
+      const shortest = Math.min(sleep, SHORTEST_SLEEP_MILLISECONDS);
+      await delay(shortest, undefined, { signal: stopping.signal }).catch(() => {});
       const signal = AbortSignal.any([stopping.signal, rouse.signal]);
-      await delay(sleep, undefined, { signal }).catch(() => {});
+      await delay(sleep - shortest, undefined, { signal }).catch(() => {});
     }
   }
   const running = run();
