@@ -24,7 +24,7 @@ export class RoutedPath {
       ['203.0.113.1/24', '2001:db8:b::1/64'],
       [...inside[4].map((address) => `${address}/24`), ...inside[6].map((address) => `${address}/64`)],
     );
-    this.router.run('sysctl', ['-qw', 'net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1']);
+    for (const key of ['ipv4/ip_forward', 'ipv6/conf/all/forwarding']) setKernel(this.router, key, '1');
   }
 
   /** Runs a program (ES module text) in a namespace until it has printed a line `ready`; then its further lines. */
@@ -61,7 +61,7 @@ export class RoutedPath {
   #wire(end: TestNamespace, device: string, gateway: readonly string[], addresses: readonly string[]): void {
     // A tentative link-local address answers nobody for a second.
     for (const namespace of [this.router, end]) {
-      namespace.run('sysctl', ['-qw', 'net.ipv6.conf.all.accept_dad=0', 'net.ipv6.conf.default.accept_dad=0']);
+      for (const scope of ['all', 'default']) setKernel(namespace, `ipv6/conf/${scope}/accept_dad`, '0');
     }
     const peer = ['peer', 'name', 'wire', 'netns', end.name];
     this.router.run('ip', ['link', 'add', device, 'type', 'veth', ...peer]);
@@ -72,4 +72,8 @@ export class RoutedPath {
     for (const address of addresses) end.run('ip', ['address', 'add', address, 'dev', 'wire', 'nodad']);
     for (const address of gateway) end.run('ip', ['route', 'add', 'default', 'via', address.replace(/\/.*/, '')]);
   }
+}
+
+function setKernel(namespace: TestNamespace, key: string, value: string): void {
+  namespace.run('tee', [`/proc/sys/net/${key}`], value);
 }
