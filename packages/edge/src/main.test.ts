@@ -1,0 +1,283 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+import type { AgentRule } from '@levee/contract/agent.ts';
+import { pino } from 'pino';
+import { openNetlink } from './drivers/nft/netlink.ts';
+import { type EdgeConfig, type EdgeHandle, startEdge } from './main.ts';
+import { startControlPlane, type TestControlPlane } from './testing/control-plane.ts';
+import { ownDirectory } from './testing/directory.ts';
+import { enterOwnNamespace, nft } from './testing/own-namespace.ts';
+import { ruleOf, uuidOf } from './testing/rules.ts';
+import { freshTable, kernelTable } from './testing/table.ts';
+import { until } from './testing/until.ts';
+
+const skip = enterOwnNamespace() ?? false;
+
+interface Setting {
+  readonly controlPlane: TestControlPlane;
+  readonly config: EdgeConfig;
+  start(changes?: Partial<EdgeConfig>): Promise<EdgeHandle>;
+}
+
+async function setUp(t: TestContext): Promise<Setting> {
+  const directory = ownDirectory(t);
+  const controlPlane = await startControlPlane({ socketPath: join(directory, 'control.sock') });
+  if (!skip) nft('flush ruleset\n');
+  const config: EdgeConfig = {
+    controlPlanes: [controlPlane.address],
+    key: controlPlane.key,
+    stateDirectory: join(directory, 'state'),
+    driver: 'kernel',
+    intervals: { reportMilliseconds: 100, driftMilliseconds: 50, reconnectMilliseconds: 50 },
+    logger: pino({ level: 'silent' }),
+  };
+  const edges: EdgeHandle[] = [];
+  t.after(async () => {
+    for (const edge of edges) await edge.stop();
+    await controlPlane.close();
+  });
+  return {
+    controlPlane,
+    config,
+    async start(changes = {}) {
+      const edge = await startEdge({ ...config, ...changes });
+      edges.push(edge);
+      return edge;
+    },
+  };
+}
+
+const acknowledged = (controlPlane: TestControlPlane): Promise<void> =>
+  until(`change ${controlPlane.position} is acknowledged`, () => controlPlane.acknowledged === controlPlane.position);
+
+const generation = (): number => {
+  const kernel = openNetlink('levee');
+  try {
+    return kernel.generation();
+  } finally {
+    kernel.close();
+  }
+};
+
+describe('an edge on the real kernel', { skip }, () => {
+  test('what is acknowledged is in the kernel, change after change', async (t) => {
+    const { controlPlane, start } = await setUp(t);
+    controlPlane.upsert(ruleOf(1), ruleOf(2, { dst: '2001:db8::/64', protocol: 'tcp' }));
+    await start();
+    await acknowledged(controlPlane);
+    assert.equal(kernelTable(), freshTable(controlPlane.rules.values()));
+    controlPlane.upsert(ruleOf(1, { action: 'accept' }), ruleOf(3, { dst: '10.0.0.0/24' }));
+    controlPlane.remove(uuidOf(2));
+    await acknowledged(controlPlane);
+    assert.equal(kernelTable(), freshTable(controlPlane.rules.values()));
+  });
+
+  test('stopping leaves the kernel as it is; the next start takes it over without a transaction', async (t) => {
+    const { controlPlane, start } = await setUp(t);
+    controlPlane.upsert(...Array.from({ length: 50 }, (_, n) => ruleOf(n)));
+    const first = await start();
+    await acknowledged(controlPlane);
+    controlPlane.upsert(ruleOf(7, { action: 'accept' }));
+    controlPlane.remove(uuidOf(8));
+    await acknowledged(controlPlane);
+    await first.stop();
+    const before = { generation: generation(), table: kernelTable() };
+    const second = await start();
+    await until('connected', () => second.connected);
+    assert.deepEqual({ generation: generation(), table: kernelTable() }, before);
+    assert.equal(second.statistics.adoptions, 1);
+    controlPlane.upsert(ruleOf(9, { dst: '10.0.0.0/16' }), ruleOf(60));
+    await acknowledged(controlPlane);
+    assert.equal(generation(), before.generation + 1);
+    assert.equal(second.statistics.fullLoads, 0);
+    assert.equal(kernelTable(), freshTable(controlPlane.rules.values()));
+  });
+
+  test('a reboot without a control plane brings everything back from the own files', async (t) => {
+    const { controlPlane, start } = await setUp(t);
+    controlPlane.upsert(...Array.from({ length: 20 }, (_, n) => ruleOf(n)));
+    const first = await start();
+    await acknowledged(controlPlane);
+    await first.stop();
+    await controlPlane.cut();
+    nft('flush ruleset\n');
+    await start();
+    assert.equal(kernelTable(), freshTable(controlPlane.rules.values()));
+  });
+
+  test('a table of other settings is not taken over', async (t) => {
+    const { controlPlane, start } = await setUp(t);
+    controlPlane.upsert(ruleOf(1));
+    const first = await start();
+    await acknowledged(controlPlane);
+    await first.stop();
+    const second = await start({ ingressDevices: ['lo'] });
+    assert.equal(second.statistics.adoptions, 0);
+    assert.equal(second.statistics.fullLoads, 1);
+  });
+
+  test('without any state the table in the kernel stays until the control plane has spoken', async (t) => {
+    const { controlPlane, config, start } = await setUp(t);
+    controlPlane.upsert(ruleOf(1));
+    const first = await start();
+    await acknowledged(controlPlane);
+    await first.stop();
+    await controlPlane.cut();
+    const before = { generation: generation(), table: kernelTable() };
+    await start({ stateDirectory: `${config.stateDirectory}-new` });
+    assert.deepEqual({ generation: generation(), table: kernelTable() }, before);
+    controlPlane.upsert(ruleOf(2));
+    await controlPlane.restore();
+    await acknowledged(controlPlane);
+    assert.equal(kernelTable(), freshTable(controlPlane.rules.values()));
+  });
+
+  test('a table that another program took away or changed is put up again and the drift reported', async (t) => {
+    const { controlPlane, start } = await setUp(t);
+    controlPlane.upsert(...Array.from({ length: 20 }, (_, n) => ruleOf(n)));
+    await start();
+    await acknowledged(controlPlane);
+    const wanted = kernelTable();
+    nft('flush ruleset\n');
+    await until('it is back', () => kernelTable() === wanted);
+    nft('flush chain inet levee hook_forward\n');
+    await until('it is back again', () => kernelTable() === wanted);
+    await until(
+      'both are reported',
+      () =>
+        controlPlane.reports.at(-1)?.status?.drift === 2 ||
+        controlPlane.reports.some((report) => report.status?.drift === 2),
+    );
+  });
+
+  test('what other programs do to their own tables is left alone and costs no load', async (t) => {
+    const { controlPlane, start } = await setUp(t);
+    controlPlane.upsert(ruleOf(1));
+    const edge = await start();
+    await acknowledged(controlPlane);
+    nft('table inet other {\nchain input { type filter hook input priority 0; }\n}\n');
+    const seen = controlPlane.reports.filter((report) => report.status).length;
+    await until('some looks later', () => controlPlane.reports.filter((report) => report.status).length > seen + 3);
+    assert.equal(edge.statistics.fullLoads, 1);
+    assert.match(nft('list tables\n'), /table inet other/);
+  });
+
+  test('a rule that the kernel refuses is reported with its words; its neighbours are in force', async (t) => {
+    const { controlPlane, start } = await setUp(t);
+    controlPlane.upsert(ruleOf(1));
+    const edge = await start({ intervals: { driftMilliseconds: 600_000, reportMilliseconds: 100 } });
+    await acknowledged(controlPlane);
+    // A hook's chain cannot be gone to: the kernel refuses the element that names it.
+    nft('add chain inet levee c4_0a000007_32 { type filter hook input priority 0; }\n');
+    const rules = Array.from({ length: 16 }, (_, n) => ruleOf(n, { port: { dst: { start: 1000 + n } } }));
+    controlPlane.upsert(...rules);
+    await acknowledged(controlPlane);
+    assert.deepEqual(controlPlane.reports.at(-1)?.failures, [
+      { uuid: uuidOf(7), reason: 'the kernel refuses it: Operation not supported' },
+    ]);
+    const table = kernelTable();
+    for (let n = 0; n < 16; n++) assert.equal(new RegExp(`[ =]${1000 + n} counter`).test(table), n !== 7, `rule ${n}`);
+    assert.equal(edge.statistics.fullLoads, 1);
+    nft('delete chain inet levee c4_0a000007_32\n');
+    controlPlane.upsert(ruleOf(7, { port: { dst: { start: 2007 } } }));
+    await acknowledged(controlPlane);
+    assert.deepEqual(controlPlane.reports.at(-1)?.failures, []);
+  });
+
+  test('a second edge on the same state is refused, and says who holds it', async (t) => {
+    const { config, start } = await setUp(t);
+    await start();
+    await assert.rejects(startEdge(config), new RegExp(`in use by another edge \\(process ${process.pid}\\)`));
+  });
+
+  test('the report says what enforces, with which versions, and how it fares', async (t) => {
+    const { controlPlane, start } = await setUp(t);
+    controlPlane.upsert(ruleOf(1), ruleOf(2));
+    await start();
+    await until('a status has come', () => controlPlane.reports.some(({ status }) => status?.rules === 2));
+    const report = controlPlane.reports.findLast(({ status }) => status);
+    assert.deepEqual(report?.enforcement, { mode: 'kernel' });
+    const status = report?.status as Record<string, Record<string, unknown>>;
+    assert.match(String(status.versions?.nft), /^\d+\.\d+\.\d+$/);
+    assert.equal(status.versions?.driver, 'library');
+    assert.equal(status.drift, 0);
+    assert.equal(status.counters, 'kernel');
+  });
+
+  test('30 kills at any moment under change: nothing acknowledged is ever missing, and all converges', async (t) => {
+    const { controlPlane, config } = await setUp(t);
+    const { logger: _, ...settings } = config;
+    let edge: ChildProcess | undefined;
+    t.after(() => edge?.kill('SIGKILL'));
+    let started = 0;
+    const run = (): ChildProcess => {
+      const script = new URL('./testing/edge-process.ts', import.meta.url).pathname;
+      const child = spawn(process.execPath, [script, JSON.stringify(settings)], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      child.stdout.on('data', () => {
+        started += 1;
+      });
+      return child;
+    };
+    /** The rules that the control plane knows to be in force, with the port that names the version of each. */
+    let inForce = new Map<string, AgentRule>();
+    let version = 0;
+    const change = (): void => {
+      const n = version % 40;
+      version += 1;
+      if (version % 7 === 0) controlPlane.remove(uuidOf((n * 3) % 40));
+      else controlPlane.upsert(ruleOf(n, { port: { dst: { start: 1 + (version % 60_000) } } }));
+    };
+    const sample = (): void => {
+      if (controlPlane.acknowledged === controlPlane.position) inForce = new Map(controlPlane.rules);
+    };
+    for (let round = 0; round < 30; round++) {
+      const before = started;
+      edge = run();
+      const killAt = round % 3 === 0 ? 0 : 1 + ((round * 37) % 60);
+      let changes = 0;
+      await until(
+        'it is up, and some changes on',
+        () => {
+          change();
+          sample();
+          if (started > before) changes += 1;
+          return changes > killAt;
+        },
+        20_000,
+      );
+      const gone = new Promise((resolve) => edge?.once('exit', resolve));
+      edge.kill('SIGKILL');
+      await gone;
+      const table = kernelTable();
+      // What was acknowledged and has not been changed since must stand in the kernel now.
+      for (const [uuid, rule] of inForce) {
+        if (controlPlane.rules.get(uuid) !== rule) continue;
+        assert.match(table, new RegExp(`[ =]${rule.port?.dst?.start} counter`), `round ${round}: ${uuid}`);
+      }
+    }
+    edge = run();
+    await until('all is acknowledged', () => controlPlane.acknowledged === controlPlane.position, 20_000);
+    assert.equal(kernelTable(), freshTable(controlPlane.rules.values()));
+  });
+});
+
+test('a dry edge follows and acknowledges, and says that nothing is enforced', async (t) => {
+  const { controlPlane, start } = await setUp(t);
+  controlPlane.upsert(ruleOf(1), ruleOf(2, { dst: 'nonsense' }));
+  await start({ driver: 'dry' });
+  await acknowledged(controlPlane);
+  const report = controlPlane.reports.findLast(({ cursor }) => cursor !== undefined);
+  assert.deepEqual(report?.enforcement, { mode: 'dry', reason: 'dry by configuration' });
+  assert.equal(report?.failures[0]?.uuid, uuidOf(2));
+  if (!skip) assert.equal(kernelTable(), '');
+});
+
+test('without a key an edge says where it looked', async (t) => {
+  const { config } = await setUp(t);
+  const { key: _, ...keyless } = config;
+  await assert.rejects(startEdge(keyless), /key cannot be read from .*state\/router\.key \(ENOENT\); enrol the router/);
+});
