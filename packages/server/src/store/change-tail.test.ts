@@ -5,7 +5,7 @@ import { type ChangeEntry, type ChangesSince, changesSince, pruneChanges } from 
 import { type ChangeTail, startChangeTail, type TailSubscriber } from './change-tail.ts';
 import { type Cursor, compareCursors, formatCursor } from './cursor.ts';
 import type { Database } from './database.ts';
-import { seedDeletion, seedPriority, seedProvider, seedRule } from './testing/seed.ts';
+import { type SeededChange, seedDeletion, seedPriority, seedProvider, seedRule } from './testing/seed.ts';
 import { startTestPostgres, type TestPostgres } from './testing/test-postgres.ts';
 import { waitUntil } from './testing/wait-until.ts';
 
@@ -141,6 +141,38 @@ test('a change waits for an older transaction that is still open, its rule does 
       [late.uuid, early.uuid],
     );
     assert.equal(follower.priorities.get(late.uuid), 1);
+  });
+});
+
+test('while an older transaction stays open, what is committed is handed out once, and its cursor afterwards', async () => {
+  await withTails(1, async (database, [tail]) => {
+    const provider = await seedProvider(database.pool);
+    const handed: string[] = [];
+    const cursors: string[] = [];
+    tail?.subscribe({
+      changes(changes) {
+        handed.push(...changes.upsert.keys());
+        cursors.push(formatCursor(changes.cursor));
+      },
+      gap() {},
+    });
+    const older = await database.pool.connect();
+    await older.query('begin');
+    await older.query('select pg_current_xact_id()');
+    const rules: SeededChange[] = [];
+    for (let i = 0; i < 10; i++) {
+      rules.push(await seedRule(database.pool, provider));
+      tail?.wake();
+      await waitUntil(() => handed.includes(rules[i]?.uuid ?? ''), 'the rule');
+    }
+    await older.query('rollback');
+    older.release();
+    const last = `${rules.at(-1)?.change.xid}.${rules.at(-1)?.change.position}`;
+    await waitUntil(() => cursors.at(-1) === last, 'the cursor');
+    assert.deepEqual(
+      handed,
+      rules.map((rule) => rule.uuid),
+    );
   });
 });
 
