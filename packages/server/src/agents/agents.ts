@@ -5,16 +5,19 @@ import { agentHeartbeatSeconds, agentRulesPerLine } from '@levee/contract/agent.
 import type { FastifyInstance } from 'fastify';
 import type { ChangeTail } from '../store/change-tail.ts';
 import type { Database } from '../store/database.ts';
+import { readLogIdentity } from '../store/log-identity.ts';
 import { type AppliedView, createAppliedView } from './applied-view.ts';
 import { createReportWriter } from './report-writer.ts';
 import { type RouterRegistry, startRouterRegistry } from './router-registry.ts';
 import { registerAgentRoutes } from './routes.ts';
 import { createStreamHub, type StreamHub } from './stream-hub.ts';
+import { createWireCursors, type WireCursors } from './wire-cursor.ts';
 
 export interface Agents {
   readonly registry: RouterRegistry;
   readonly view: AppliedView;
   readonly hub: StreamHub;
+  readonly cursors: WireCursors;
   /** Adds the routes of `agentPaths`. */
   mount(app: FastifyInstance): void;
   /** Ends every stream at once. Call it before the HTTP server closes, which waits for open answers. */
@@ -35,12 +38,14 @@ export async function startAgents(
   options: AgentsOptions = {},
 ): Promise<Agents> {
   const log = options.log ?? (() => {});
+  const cursors = createWireCursors(await readLogIdentity(database.pool));
   const registry = await startRouterRegistry(database, { log });
   const view = createAppliedView(registry);
   const writer = createReportWriter(database.pool, registry);
   const hub = createStreamHub(database.pool, tail, {
     heartbeatSeconds: options.heartbeatSeconds ?? agentHeartbeatSeconds,
     rulesPerLine: agentRulesPerLine,
+    cursors,
     mayRead: (router) => registry.knows(router.keyHash),
     ...(options.stalledMilliseconds !== undefined && { stalledMilliseconds: options.stalledMilliseconds }),
     log,
@@ -50,7 +55,8 @@ export async function startAgents(
     registry,
     view,
     hub,
-    mount: (app) => registerAgentRoutes(app, { pool: database.pool, registry, writer, hub, logError }),
+    cursors,
+    mount: (app) => registerAgentRoutes(app, { pool: database.pool, registry, writer, hub, cursors, logError }),
     async stop() {
       hub.stop();
       view.stop();

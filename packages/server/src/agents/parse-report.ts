@@ -2,8 +2,9 @@
  * From what a router sent to a report that can be stored. A router is authenticated, not trusted: everything is
  * checked and bounded here.
  */
-import { type Cursor, parseCursor } from '../store/cursor.ts';
+import type { Cursor } from '../store/cursor.ts';
 import type { HitDelta, StoredReport } from '../store/reports.ts';
+import type { WireCursors } from './wire-cursor.ts';
 
 export type ParsedReport =
   | { readonly ok: true; readonly report: Omit<StoredReport, 'routerUuid'> }
@@ -23,7 +24,7 @@ class Refused extends Error {
 }
 
 /** The first problem found: the sender is a program of ours, nobody fills in a form. */
-export function parseReport(body: unknown): ParsedReport {
+export function parseReport(body: unknown, cursors: WireCursors): ParsedReport {
   try {
     const report = objectOf(body, '');
     const enforcement = objectOf(report.enforcement, '/enforcement');
@@ -33,7 +34,7 @@ export function parseReport(body: unknown): ParsedReport {
     return {
       ok: true,
       report: {
-        cursor: cursorOf(report.cursor),
+        cursor: cursorOf(report.cursor, cursors),
         enforcement: enforcement.mode,
         enforcementReason:
           enforcement.reason === undefined ? undefined : text(enforcement.reason, '/enforcement/reason'),
@@ -82,11 +83,12 @@ function count(value: unknown, field: string): number {
   return value as number;
 }
 
-function cursorOf(value: unknown): Cursor | undefined {
+/** A router reports before its snapshot has replaced what another database told it: that acknowledges nothing here. */
+function cursorOf(value: unknown, cursors: WireCursors): Cursor | undefined {
   if (value === undefined) return undefined;
-  const cursor = typeof value === 'string' ? parseCursor(value) : undefined;
+  const cursor = typeof value === 'string' ? cursors.read(value) : undefined;
   if (cursor === undefined) throw new Refused('/cursor', 'must be a cursor that the stream gave');
-  return cursor;
+  return cursor === 'foreign' ? undefined : cursor;
 }
 
 function countersOf(value: unknown): NonNullable<StoredReport['counters']> {

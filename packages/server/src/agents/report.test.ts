@@ -8,6 +8,7 @@ import { waitUntil } from '../store/testing/wait-until.ts';
 import type { DerivedState } from './applied-view.ts';
 import { post, report } from './testing/agent-client.ts';
 import { enrolled, type Replica, startReplica } from './testing/replica.ts';
+import { createWireCursors, type WireCursors } from './wire-cursor.ts';
 
 let postgres: TestPostgres;
 before(async () => {
@@ -27,6 +28,7 @@ async function inWorld(work: (world: World) => Promise<void>): Promise<void> {
   const database = await postgres.createDatabase();
   const one = await startReplica(database);
   const two = await startReplica(postgres.openAgain(database));
+  cursors = one.agents.cursors;
   try {
     await work({ database, provider: await seedProvider(database.pool), one, two });
   } finally {
@@ -35,7 +37,10 @@ async function inWorld(work: (world: World) => Promise<void>): Promise<void> {
   }
 }
 
-const cursorOf = ({ change }: SeededChange): string => `${change.xid}.${change.position}`;
+/** Of the world that is open. */
+let cursors: WireCursors;
+const cursorOf = ({ change }: SeededChange): string =>
+  cursors.write({ xid: Number(change.xid), position: change.position });
 
 function stateOf(replica: Replica, rule: SeededChange, more: object = {}): DerivedState {
   return replica.agents.view.stateOf({ uuid: rule.uuid, change: rule.change, deleted: false, ...more });
@@ -105,6 +110,18 @@ test('acknowledging a place acknowledges everything before it and nothing after 
       rules.map((rule) => stateOf(one, rule).state),
       ['active', 'active', 'active', 'pending', 'pending'],
     );
+  });
+});
+
+test('a place in the log of another database acknowledges nothing, and the rest of the report is taken', async () => {
+  await inWorld(async ({ database, provider, one }) => {
+    const router = await enrolled(database, 'edge1');
+    const rule = await seedRule(database.pool, provider);
+    const elsewhere = createWireCursors('0123456789').write({ xid: Number(rule.change.xid) + 1000, position: 1 });
+    const answer = await report(one.base, router.key, { cursor: elsewhere });
+    assert.equal(answer.status, 200);
+    assert.equal(stateOf(one, rule).state, 'pending');
+    assert.equal(one.agents.registry.routers[0]?.enforcement, 'kernel');
   });
 });
 

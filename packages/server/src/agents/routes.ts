@@ -7,19 +7,20 @@ import type { AgentEnrolled } from '@levee/contract/agent.ts';
 import { parseKeyRole } from '@levee/core/account/key.ts';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type pg from 'pg';
-import { parseCursor } from '../store/cursor.ts';
 import { isUnavailable } from '../store/failure.ts';
 import { enrolRouter } from '../store/routers.ts';
 import { parseReport } from './parse-report.ts';
 import type { ReportWriter } from './report-writer.ts';
 import type { KnownRouter, RouterRegistry } from './router-registry.ts';
 import type { StreamHub } from './stream-hub.ts';
+import type { WireCursors } from './wire-cursor.ts';
 
 export interface AgentServices {
   readonly pool: pg.Pool;
   readonly registry: RouterRegistry;
   readonly writer: ReportWriter;
   readonly hub: StreamHub;
+  readonly cursors: WireCursors;
   readonly logError: (error: unknown, message: string) => void;
 }
 
@@ -41,9 +42,9 @@ export function registerAgentRoutes(app: FastifyInstance, services: AgentService
       if (router === undefined) return refuseKey(reply);
       const { after } = request.query as { after?: unknown };
       // One that was not given here, or is mangled, is treated as none: the snapshot sets it right.
-      const cursor = typeof after === 'string' ? parseCursor(after) : undefined;
+      const cursor = typeof after === 'string' ? services.cursors.read(after) : undefined;
       reply.hijack();
-      services.hub.open(reply.raw, router, cursor);
+      services.hub.open(reply.raw, router, cursor === 'foreign' ? undefined : cursor);
     }),
   );
 
@@ -51,7 +52,7 @@ export function registerAgentRoutes(app: FastifyInstance, services: AgentService
     guarded(services, reply, async () => {
       const router = await authenticate(services.registry, request);
       if (router === undefined) return refuseKey(reply);
-      const parsed = parseReport(request.body);
+      const parsed = parseReport(request.body, services.cursors);
       if (!parsed.ok) {
         return refuse(reply, 400, 'validation_failed', parsed.message, { field: parsed.field });
       }

@@ -19,6 +19,7 @@ import {
   snapshotBeginLine,
   snapshotEndLine,
 } from './stream-lines.ts';
+import type { WireCursors } from './wire-cursor.ts';
 
 export interface StreamHub {
   readonly streams: number;
@@ -30,6 +31,7 @@ export interface StreamHub {
 export interface HubOptions {
   readonly heartbeatSeconds: number;
   readonly rulesPerLine: number;
+  readonly cursors: WireCursors;
   readonly stalledMilliseconds?: number;
   /** False ends the stream: the router is gone or has another key. */
   readonly mayRead: (router: KnownRouter) => boolean;
@@ -153,7 +155,7 @@ class Hub implements StreamHub {
     const present = this.#catchingUp.get(key);
     if (present !== undefined) return present;
     const reading = changesSince(this.#pool, cursor, CATCH_UP_BATCH)
-      .then((changes) => ({ changes, line: changesLine(changes) }))
+      .then((changes) => ({ changes, line: changesLine(changes, this.#options.cursors.write(changes.cursor)) }))
       .finally(() => this.#catchingUp.delete(key));
     this.#catchingUp.set(key, reading);
     return reading;
@@ -175,7 +177,7 @@ class Hub implements StreamHub {
       } finally {
         await snapshot.close();
       }
-      await this.#writeWhole(stream, snapshotEndLine(snapshot.cursor));
+      await this.#writeWhole(stream, snapshotEndLine(this.#options.cursors.write(snapshot.cursor)));
       return snapshot.cursor;
     } finally {
       this.#snapshots--;
@@ -191,7 +193,9 @@ class Hub implements StreamHub {
   }
 
   #send(stream: Stream, changes: ChangesSince): void {
-    if (this.#last?.changes !== changes) this.#last = { changes, line: changesLine(changes) };
+    if (this.#last?.changes !== changes) {
+      this.#last = { changes, line: changesLine(changes, this.#options.cursors.write(changes.cursor)) };
+    }
     if (this.#last.line.length > LONGEST_LINE_BYTES) {
       // Its cursor is before this change: coming back, it is offered the same line and gets a snapshot instead.
       stream.response.destroy();

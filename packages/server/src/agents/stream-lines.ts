@@ -2,9 +2,8 @@
  * Writes the agent stream's messages as lines. A rule's stored fields are JSON already and are spliced in; only a rule
  * with a description is parsed, to leave it out.
  */
-import type { AgentHeartbeat, AgentHello } from '@levee/contract/agent.ts';
+import type { AgentCursor, AgentHeartbeat, AgentHello } from '@levee/contract/agent.ts';
 import type { ChangesSince, PresentRule } from '../store/change-log.ts';
-import { type Cursor, formatCursor } from '../store/cursor.ts';
 
 export function ruleText(rule: PresentRule): string {
   return `{"uuid":"${rule.uuid}","sequence":${rule.sequence},${withoutDescription(rule.fields).slice(1)}`;
@@ -27,13 +26,12 @@ export function rulesLine(rules: readonly PresentRule[]): Buffer {
   return Buffer.from(`{"type":"rules","rules":[${rules.map(ruleText).join(',')}]}\n`);
 }
 
-export function snapshotEndLine(cursor: Cursor): Buffer {
-  return line({ type: 'snapshot_end', cursor: formatCursor(cursor) });
+export function snapshotEndLine(cursor: AgentCursor): Buffer {
+  return line({ type: 'snapshot_end', cursor });
 }
 
-export function changesLine(changes: Pick<ChangesSince, 'cursor' | 'upsert' | 'remove'>): Buffer {
+export function changesLine(changes: Pick<ChangesSince, 'upsert' | 'remove'>, cursor: AgentCursor): Buffer {
   const upsert = [...changes.upsert.values()].map(ruleText).join(',');
-  const cursor = formatCursor(changes.cursor);
   return Buffer.from(
     `{"type":"changes","cursor":"${cursor}","upsert":[${upsert}],"remove":${JSON.stringify(changes.remove)}}\n`,
   );

@@ -121,7 +121,7 @@ test('a router that comes back gets what it missed, and nothing else', async () 
 });
 
 test('a cursor that has expired, is foreign or is mangled gets a snapshot', async () => {
-  await withReplica(async (database, { base }) => {
+  await withReplica(async (database, { base, agents }) => {
     const provider = await seedProvider(database.pool);
     const { key } = await enrolled(database, 'edge1');
     const first = await openStream(base, key);
@@ -131,7 +131,11 @@ test('a cursor that has expired, is foreign or is mangled gets a snapshot', asyn
     await waitUntil(() => first.rules.has(rule.uuid), 'the rule');
     first.close();
     assert.equal(await pruneChanges(database.pool, 0), 1);
-    for (const cursor of [expired, '35184372088832.1', 'x', '1', '99999999999999999999.0']) {
+    const latest = first.cursor as string;
+    // The same place in the log of a database that was replaced or restored.
+    const elsewhere = latest.replace(/[^.]+$/, '0123456789');
+    const future = agents.cursors.write({ xid: 35_184_372_088_832, position: 1 });
+    for (const cursor of [expired, elsewhere, future, '35184372088832.1', 'x', '1', '99999999999999999999.0']) {
       const stream = await openStream(base, key, cursor);
       await waitUntil(() => stream.cursor !== undefined, `an answer to ${cursor}`);
       assert.ok(
