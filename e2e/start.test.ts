@@ -91,6 +91,47 @@ describe('as root with nftables', { skip: noLab ?? false }, () => {
   });
 });
 
+test('when the database is replaced, nothing of the old installation stays, and nothing of the new one is missing', {
+  skip: noLab ?? false,
+}, async () => {
+  using path = new RouterPath({ protectedPrefixes: prefixes, label: 'replaced' });
+  using probe = new PacketProbe(path);
+  const data = mkdtempSync(join(tmpdir(), `levee-replaced-${process.pid}-`));
+  const start = (more = {}) =>
+    RunningLevee.start({ dataDirectory: data, environment: { LEVEE_EDGE_NETNS: path.router.name, ...more } });
+  const drop = (dst: string) => ({ dst, protocol: 'udp', action: 'drop' });
+  try {
+    const old = await start();
+    const before = await old.createProvider('Before', prefixes);
+    await old.good('POST', '/firewall/rule', before.key, drop(guarded), { prefer: 'wait=20' });
+    await old.stop();
+    assert.ok(!(await probe.passes(guarded, open)));
+
+    for (const name of ['postgres', 'operator.key']) rmSync(join(data, name), { recursive: true });
+    // The edge is away while the new log grows past the place that it knows of the old one.
+    const made: string[] = [];
+    const alone = await start({ LEVEE_EDGE_DRIVER: 'off' });
+    const { key } = await alone.createProvider('After', prefixes);
+    for (let host = 100; host < 160; host++) {
+      made.push(`203.0.113.${host}`);
+      await alone.good('POST', '/firewall/rule', key, drop(`203.0.113.${host}`));
+    }
+    await alone.stop();
+    const levee = await start();
+    try {
+      await until('all rules to be active', 20_000, async () => {
+        const rules = await levee.good('GET', '/firewall/rule', key);
+        return rules.length === made.length && rules.every((rule: { state: string }) => rule.state === 'active');
+      });
+      assert.deepEqual([...(await probe.reach([...made, guarded], open))], [guarded]);
+    } finally {
+      await levee.stop();
+    }
+  } finally {
+    rmSync(data, { recursive: true, force: true });
+  }
+});
+
 const nobody = 65_534;
 const uid = process.getuid?.() === 0 ? nobody : undefined;
 

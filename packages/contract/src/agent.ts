@@ -4,7 +4,7 @@
  */
 import type { FirewallRuleFields } from './schemas/firewall-rule.ts';
 
-/** Text `"<xid>.<position>"`; a router keeps it and hands it back, only the control plane compares it. */
+/** Text `"<xid>.<position>.<log>"`; a router keeps it and hands it back, only the control plane compares it. */
 export type AgentCursor = string;
 
 /** The canonical fields that decide about packets (`descr` does not), and what names and orders the rule. */

@@ -40,7 +40,7 @@ class Client implements StreamClient {
   closed = false;
   cursor: string | undefined;
   readonly #response: IncomingMessage;
-  #rest = '';
+  #rest: string[] = [];
 
   constructor(response: IncomingMessage) {
     this.#response = response;
@@ -62,8 +62,14 @@ class Client implements StreamClient {
   }
 
   #read(text: string): void {
-    const lines = (this.#rest + text).split('\n');
-    this.#rest = lines.pop() ?? '';
+    // A line may come in hundreds of pieces: they are joined once, at its end.
+    const end = text.lastIndexOf('\n');
+    if (end < 0) {
+      this.#rest.push(text);
+      return;
+    }
+    const lines = (this.#rest.join('') + text.slice(0, end)).split('\n');
+    this.#rest = [text.slice(end + 1)];
     for (const line of lines) this.#take(JSON.parse(line) as AgentMessage);
   }
 
