@@ -12,7 +12,7 @@ test('every message of the protocol is taken as it is', () => {
     { type: 'heartbeat' },
     { type: 'snapshot_begin' },
     { type: 'rules', rules: [ruleOf(1)] },
-    { type: 'snapshot_end', cursor: '12.7' },
+    { type: 'snapshot_end', cursor: '12.7.0a1b2c3d4e' },
     { type: 'changes', cursor: '18446744073709551615.9', upsert: [ruleOf(1)], remove: ['x'] },
   ]) {
     assert.deepEqual(parse(message), { ok: true, message });
@@ -31,7 +31,7 @@ test('a malformed message is refused', () => {
     { type: 7 },
     { type: 'rules', rules: [{ uuid: 'x' }] },
     { type: 'rules', rules: {} },
-    { type: 'snapshot_end', cursor: 'latest' },
+    { type: 'snapshot_end', cursor: 'late st' },
     { type: 'changes', cursor: '1.1', upsert: [] },
     { type: 'changes', cursor: '1.1', upsert: [{ ...ruleOf(1), sequence: 1.5 }], remove: [] },
     { type: 'changes', cursor: '1.1', upsert: [], remove: [1] },

@@ -22,8 +22,9 @@ export function isRule(value: unknown): value is AgentRule {
 const isRules = (value: unknown): value is AgentRule[] => Array.isArray(value) && value.every(isRule);
 const isTexts = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((each) => typeof each === 'string');
+/** Opaque to a router: what may stand in a query and in a file, of a bounded length, and no more is asked. */
 const isCursor = (value: unknown): value is string =>
-  typeof value === 'string' && /^[0-9]{1,20}\.[0-9]{1,20}$/.test(value);
+  typeof value === 'string' && /^[0-9A-Za-z._-]{1,100}$/.test(value);
 
 export function parseMessage(line: Buffer): ParsedMessage {
   let value: unknown;
