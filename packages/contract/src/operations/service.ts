@@ -46,11 +46,12 @@ export const serviceOperations: readonly Operation[] = [
     method: 'DELETE',
     path: '/api-key/{uuid}',
     summary: 'Revoke an API key',
-    description: 'It stops working everywhere within one second. Revoking twice is no error.',
+    description:
+      'It stops working everywhere within one second. Revoking twice is no error. The last operator key stays.',
     access: 'write',
     params: uuidParams,
     answer: apiKeyRevoked,
-    errors: ['not_found'],
+    errors: ['not_found', 'conflict'],
   },
   {
     ...anyone,

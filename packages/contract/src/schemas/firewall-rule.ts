@@ -137,6 +137,9 @@ export const firewallRulePatch = Type.Object(
   { $id: 'FirewallRulePatch', additionalProperties: false, minProperties: 1 },
 );
 
+/** A larger set is one request too long for the routers to swallow in a step. */
+export const rulesPerReplacement = 1000;
+
 /** Body of the replacement of all rules of one destination: each entry is a create without its own meta fields. */
 export const firewallRuleReplace = Type.Object(
   {
@@ -153,7 +156,10 @@ export const firewallRuleReplace = Type.Object(
         },
         { additionalProperties: false },
       ),
-      { maxItems: 1000, description: 'The whole set, in evaluation order among equal priorities; empty removes all.' },
+      {
+        maxItems: rulesPerReplacement,
+        description: 'The whole set, in evaluation order among equal priorities; empty removes all.',
+      },
     ),
     confirm_within: Type.Optional(confirmWithin),
   },

@@ -7,7 +7,8 @@ export function registerHealth(app: FastifyInstance, isReady: () => Promise<bool
   });
   app.get('/readyz', async (_request, reply) => {
     reply.header('cache-control', 'no-store');
-    if (await isReady()) return reply.send({ status: 'ok' });
+    // Whatever keeps the database from answering, the answer is no.
+    if (await isReady().catch(() => false)) return reply.send({ status: 'ok' });
     return reply.code(503).header('retry-after', '1').send({
       error: 'unavailable',
       message: 'The database cannot be reached at present.',

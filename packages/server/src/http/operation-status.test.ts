@@ -165,6 +165,8 @@ test('every served operation answers each status that it declares', async (conte
   for (const operation of api.api.operations) {
     const its = cases[operation.id];
     assert.ok(its);
+    const undeclared = (Object.keys(its.bad) as ErrorCode[]).filter((code) => !errorsOf(operation).includes(code));
+    assert.deepEqual(undeclared, [], operation.id);
     await context.test(`${operation.id}: 200`, async () => {
       const reply = await send(operation, await its.good());
       assert.equal(reply.status, 200, reply.text);

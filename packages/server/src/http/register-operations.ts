@@ -18,7 +18,7 @@ export interface OperationServices extends WriteServices {
 }
 
 /** These bodies hold rule or packet fields, which core judges: it knows how they depend on each other. */
-const judgedByCore = new Set(['createFirewallRule', 'changeFirewallRule', 'explainPacket']);
+const judgedByCore = new Set(['createFirewallRule', 'changeFirewallRule', 'replaceFirewallRules', 'explainPacket']);
 
 export function registerOperations(
   app: FastifyInstance,

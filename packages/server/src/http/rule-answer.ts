@@ -40,7 +40,9 @@ export function renderRule(row: RuleRow, states: AppliedStates, extra = ''): Ren
       ? 'disabled'
       : derived.state;
   let text = `{"uuid":"${row.uuid}","owner_uuid":"${row.owner_uuid}","state":"${state}"`;
-  if (derived.reason !== undefined) text += `,"state_reason":${JSON.stringify(derived.reason)}`;
+  // A deleted rule that no router holds waits for nothing.
+  const reason = row.deleted && derived.applied.length === 0 ? undefined : derived.reason;
+  if (reason !== undefined) text += `,"state_reason":${JSON.stringify(reason)}`;
   // Never empty: dst, protocol and action are always there.
   text += `,${row.fields.slice(1, -1)}`;
   if (row.expires_ms !== null) text += `,"expires_at":"${time(row.expires_ms)}"`;

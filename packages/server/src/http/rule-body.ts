@@ -3,6 +3,7 @@
  * `confirm_within`), and gathers the problems of both. Stores nothing, asks no database.
  */
 import type { Problem } from '@levee/contract/errors.ts';
+import { rulesPerReplacement } from '@levee/contract/schemas/firewall-rule.ts';
 import { confirmWithin, expiresAt } from '@levee/contract/schemas/object.ts';
 import Type from 'typebox';
 import { compileBodyCheck } from './schema-check.ts';
@@ -16,6 +17,17 @@ export interface RuleMeta {
 const checkMeta = compileBodyCheck(
   Type.Object({ expires_at: Type.Optional(expiresAt), confirm_within: Type.Optional(confirmWithin) }),
 );
+
+/** The frame of a replacement; its rules are judged one by one. */
+const replaceFrame = Type.Object(
+  {
+    rules: Type.Array(Type.Unknown(), { maxItems: rulesPerReplacement }),
+    confirm_within: Type.Optional(confirmWithin),
+  },
+  { additionalProperties: false },
+);
+export const checkReplaceFrame = compileBodyCheck(replaceFrame);
+export type ReplaceFrame = Type.Static<typeof replaceFrame>;
 
 const nothing: RuleMeta = { expiresAt: undefined, confirmWithinSeconds: undefined };
 

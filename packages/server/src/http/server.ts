@@ -3,13 +3,14 @@
  * request ids, error answers, unknown paths and methods, health. Knows operations only as contract's data.
  */
 import { chmod, rm } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
-import { type ErrorCode, errors } from '@levee/contract/errors.ts';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { ErrorCode } from '@levee/contract/errors.ts';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify';
 import type { Logger } from 'pino';
 import type { Caller } from '../commands/caller.ts';
 import type { Failure } from '../commands/outcome.ts';
+import { createBrokenRequests } from './broken-request.ts';
 import { errorAnswer, failureOfException } from './error-answer.ts';
 import { parseJsonBody } from './json-body.ts';
 import { methodsOf, type PathTemplate } from './path-methods.ts';
@@ -132,16 +133,19 @@ export function createHttpServer(log: Logger, limits: HttpLimits = usualLimits):
     sendFailure(reply, failure, { allow });
   });
 
+  const broken = createBrokenRequests();
   const servers: Server[] = [];
   const sockets: string[] = [];
   const serve = (): Server => {
-    const server = createServer(
-      { ...limits, maxHeaderSize: headersMaximumBytes },
-      (request: IncomingMessage, response: ServerResponse) => app.routing(request, response),
-    );
-    server.on('clientError', answerBrokenRequest);
+    // A missing Host is refused with our own answer: Node's has no body.
+    const settings = { ...limits, maxHeaderSize: headersMaximumBytes, requireHostHeader: false };
+    const route = (request: IncomingMessage, response: ServerResponse) => {
+      if (broken.admit(request, response)) app.routing(request, response);
+    };
+    const server = createServer(settings, route);
+    broken.watch(server);
     // `Expect` other than 100-continue: go on without; the body is judged like any other.
-    server.on('checkExpectation', (request, response) => app.routing(request, response));
+    server.on('checkExpectation', route);
     servers.push(server);
     return server;
   };
@@ -211,25 +215,3 @@ const fastifyCodes: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_NOT_FOUND: 'not_found',
   FST_ERR_MAX_PARAM_LENGTH: 'not_found',
 };
-
-/** What never became a request: there is no reply object, so the answer is written to the socket. */
-function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const code: ErrorCode =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? 'headers_too_large'
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? 'request_timeout'
-        : 'invalid_request';
-  const requestId = requestIdOf(undefined);
-  const { status, body } = errorAnswer({ code, details: [] }, requestId);
-  const text = JSON.stringify(body);
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? errors[code].summary}\r\nconnection: close\r\n` +
-      `content-type: application/json; charset=utf-8\r\nx-request-id: ${requestId}\r\n` +
-      `content-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
-  );
-}

@@ -2,7 +2,7 @@
 import { parsePacket } from '@levee/core/firewall/explain.ts';
 import { parseRule } from '@levee/core/firewall/parse.ts';
 import { formatPrefix, parsePrefix } from '@levee/core/net/prefix-text.ts';
-import { quote } from '@levee/core/problem.ts';
+import { type Problem, quote } from '@levee/core/problem.ts';
 import type pg from 'pg';
 import { changeRule } from '../../commands/change-rule.ts';
 import { type Confirmation, confirmChange } from '../../commands/confirmation.ts';
@@ -11,14 +11,14 @@ import { deleteRule } from '../../commands/delete-rule.ts';
 import { explainPacket } from '../../commands/explain-packet.ts';
 import { type Outcome, refuse } from '../../commands/outcome.ts';
 import { mayRead, type RuleReader } from '../../commands/read-rules.ts';
-import { replaceRules } from '../../commands/replace-rules.ts';
+import { replaceRules, type WantedSet } from '../../commands/replace-rules.ts';
 import type { RuleCreator } from '../../commands/rule-creator.ts';
 import type { ChangePlace } from '../../commands/rule-row.ts';
 import type { Cursor } from '../../store/cursor.ts';
 import { newUuid } from '../../store/new-uuid.ts';
 import type { Answered, Call, Handler, Wrote } from '../call.ts';
 import { type AppliedStates, confirmationText, renderRule } from '../rule-answer.ts';
-import { type RuleMeta, splitRuleBody } from '../rule-body.ts';
+import { checkReplaceFrame, type ReplaceFrame, type RuleMeta, splitRuleBody } from '../rule-body.ts';
 import { answerRuleList } from '../rule-list.ts';
 import { isUuid } from '../uuid-text.ts';
 
@@ -166,21 +166,15 @@ async function replace(services: FirewallServices, call: Call, executor: Executo
     return refuse('validation_failed', { field: '?dst', code: prefix.code, message: `dst: ${prefix.sentence}` });
   }
   const dst = formatPrefix(prefix.prefix);
-  const { rules: wanted, confirm_within: withinSeconds } = call.body as {
-    rules: Record<string, unknown>[];
-    confirm_within?: number;
-  };
-  const problems = [];
-  const rules = [];
+  const frame = checkReplaceFrame(call.body ?? {});
+  if (frame.length > 0) return refuse('validation_failed', ...frame);
+  const { rules: wanted, confirm_within: withinSeconds } = call.body as ReplaceFrame;
+  const problems: Problem[] = [];
+  const rules: WantedSet['rules'][number][] = [];
   for (const [index, each] of wanted.entries()) {
-    const at = `/rules/${index}`;
-    const { fields, meta, problems: own } = splitRuleBody(each, services.now(), at);
-    const uuid = newUuid();
-    const parsed = parseRule({ ...(fields as object), dst: each.dst ?? dst }, { uuid, sequence: unplaced });
-    problems.push(...own);
-    if (!parsed.ok) problems.push(...parsed.problems.map((problem) => ({ ...problem, field: at + problem.field })));
-    else if (parsed.canonical.dst !== dst) problems.push(otherDestination(at, parsed.canonical.dst, dst));
-    else rules.push({ uuid, canonical: parsed.canonical, expiresAt: meta.expiresAt ?? undefined });
+    const read = readWanted(each, dst, services.now());
+    if (read.ok) rules.push(read.rule);
+    else for (const problem of read.problems) problems.push(within(`/rules/${index}`, problem));
   }
   if (problems.length > 0) return refuse('validation_failed', ...problems);
   const confirm = withinSeconds === undefined ? undefined : { changeUuid: newUuid(), withinSeconds };
@@ -194,7 +188,35 @@ async function replace(services: FirewallServices, call: Call, executor: Executo
   return { ok: true, value: { change: change === undefined ? undefined : cursorOf(change), render } };
 }
 
-function otherDestination(at: string, received: string, dst: string) {
-  const message = `${at.slice(1).replaceAll('/', '.')}.dst: must be the one of the query, ${dst}, received ${quote(received)}`;
-  return { field: `${at}/dst`, code: 'not_allowed', message };
+type WantedRule =
+  | { readonly ok: true; readonly rule: WantedSet['rules'][number] }
+  | { readonly ok: false; readonly problems: readonly Problem[] };
+
+/** One rule of a set: its destination is the set's, and a confirmation is of the whole set. */
+function readWanted(wire: unknown, dst: string, now: number): WantedRule {
+  const uuid = newUuid();
+  const isObject = typeof wire === 'object' && wire !== null && !Array.isArray(wire);
+  if (isObject && 'confirm_within' in wire) return { ok: false, problems: [ofWholeSet] };
+  const { fields, meta, problems } = splitRuleBody(isObject ? { dst, ...wire } : wire, now);
+  const parsed = parseRule(fields, { uuid, sequence: unplaced });
+  if (!parsed.ok) return { ok: false, problems: [...parsed.problems, ...problems] };
+  const { canonical } = parsed;
+  const all = canonical.dst === dst ? problems : [...problems, otherDestination(canonical.dst, dst)];
+  if (all.length > 0) return { ok: false, problems: all };
+  return { ok: true, rule: { uuid, canonical, expiresAt: meta.expiresAt ?? undefined } };
+}
+
+const ofWholeSet: Problem = {
+  field: '/confirm_within',
+  code: 'unknown_field',
+  message: 'confirm_within: belongs beside rules: the set is confirmed as a whole',
+};
+
+function otherDestination(received: string, dst: string): Problem {
+  const message = `dst: must be the one of the query, ${dst}, received ${quote(received)}`;
+  return { field: '/dst', code: 'not_allowed', message };
+}
+
+function within(at: string, { field, code, message }: Problem): Problem {
+  return { field: at + field, code, message: `${at.slice(1).replaceAll('/', '.')}.${message}` };
 }
