@@ -167,6 +167,27 @@ describe('packet types', () => {
     assert.doesNotMatch(plain, /\nchain i4|\nmap i/);
   });
 
+  it('the first such rule brings the wide prefixes’ rules to ingress, the last one takes them away', () => {
+    const options = { ingressDevices: ['eth0'] };
+    const wide = Array.from({ length: 9 }, (_, index) => udp(index, '203.0.0.0/16', index));
+    wide.push(udp(10, '203.0.113.7', 10));
+    const broadcast = testRule(20, '203.0.113.7', { packetType: 'broadcast' });
+    const want = loaded([...wide, broadcast], options).text;
+    const { compiler } = loaded(wide, options);
+    const first = compiler.change({ upsert: [broadcast], remove: [] }, mark);
+    for (const name of ['i4_cb007107_32', 'i4_cb000000_16']) {
+      const added = [...first.text.matchAll(new RegExp(`^add rule inet levee ${name} (.*)$`, 'gm'))];
+      assert.deepEqual(
+        added.map((match) => match[1]),
+        chain(want, name),
+      );
+      assert.ok(added.length > 0, name);
+    }
+    first.commit();
+    const last = compiler.change({ upsert: [], remove: [broadcast.uuid] }, mark);
+    assert.match(last.text, /^delete chain inet levee i4_cb000000_16$/m);
+  });
+
   it('a device’s name that could end its quotes is refused', () => {
     for (const name of ['a"b', 'a b', '', 'sixteen-letters-', '-a']) {
       assert.throws(() => createCompiler({ ingressDevices: [name] }).replace([], mark), /ingress device/, name);

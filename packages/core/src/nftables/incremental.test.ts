@@ -8,6 +8,8 @@ import { arbitraryProfileRule, arbitraryRule, ruleUuid } from './testing/random-
 import { testRule } from './testing/test-rule.ts';
 
 const mark = '00000000000000ff';
+/** A failure is shrunk for this long at most. */
+const bounded = { interruptAfterTimeLimit: 90_000 };
 const options = { ingressDevices: ['lo'] };
 
 interface Step {
@@ -81,7 +83,7 @@ describe('incremental compilation', { skip: kernelObstacle() ?? false }, () => {
     const numbers = 60;
     const rule = arbitraryRule(numbers);
     const first = fc.array(rule, { maxLength: 60 });
-    fc.assert(fc.property(first, arbitrarySteps(rule, numbers, 12), holds), { numRuns: 40 });
+    fc.assert(fc.property(first, arbitrarySteps(rule, numbers, 12), holds), { numRuns: 40, ...bounded });
   });
 
   it('the deepest nesting of runs and of a rule’s own chains fits the kernel’s jump stack', () => {
@@ -103,6 +105,6 @@ describe('incremental compilation', { skip: kernelObstacle() ?? false }, () => {
     const numbers = 400;
     const rule = arbitraryProfileRule(numbers);
     const first = fc.array(rule, { minLength: 60, maxLength: 250 });
-    fc.assert(fc.property(first, arbitrarySteps(rule, numbers, 60), holds), { numRuns: 25 });
+    fc.assert(fc.property(first, arbitrarySteps(rule, numbers, 60), holds), { numRuns: 25, ...bounded });
   });
 });

@@ -89,18 +89,18 @@ export function arbitraryRule(numbers: number): fc.Arbitrary<Rule> {
     });
 }
 
-/** Many destinations with one of few bodies under a wide prefix with many rules: what sharing and runs are for. */
+/** Many destinations with one of few bodies under wide prefixes, nested, with many rules: what sharing and runs are for. */
 export function arbitraryProfileRule(numbers: number): fc.Arbitrary<Rule> {
   return fc.record({ number: fc.nat(numbers - 1), wide: fc.nat(3), port: fc.nat(1), limited: fc.nat(5) }).map(
     ({ number, wide, port, limited }): Rule =>
       present({
         uuid: ruleUuid(number),
         sequence: number,
-        priority: wide === 0 ? 1 + (number % 60) : 30,
-        dst: prefixOf({ family: 4, value: bases[4] + BigInt(number % 200) }, wide === 0 ? 24 : 32),
+        priority: wide <= 1 ? 1 + (number % 60) : 30,
+        dst: prefixOf({ family: 4, value: bases[4] + BigInt(number % 200) }, [24, 28][wide] ?? 32),
         protocol: 'udp',
         action: port === 0 ? 'drop' : 'continue',
-        destinationPorts: { start: wide === 0 ? number : port, end: wide === 0 ? number : port },
+        destinationPorts: { start: wide <= 1 ? number : port, end: wide <= 1 ? number : port },
         rateLimitPacketsPerSecond: limited === 0 ? 100 : undefined,
         disabled: false,
       }),
