@@ -80,7 +80,8 @@ async function* events(): AsyncGenerator {
       files: group.files.map((file) => join(root, file)),
       concurrency: group.concurrency,
       timeout: (long ? 120 : 5) * 60_000,
-      execArgv: nodeOptions,
+      // A test that fails may leave a socket or a child behind, and its file would then never end.
+      execArgv: ['--test-force-exit', ...nodeOptions],
       signal: abort.signal,
       ...(names.length > 0 ? { testNamePatterns: names } : {}),
     });
