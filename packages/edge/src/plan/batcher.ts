@@ -10,7 +10,8 @@ export interface Batcher {
   stop(): Promise<void>;
 }
 
-export function createBatcher(periodMilliseconds: number, work: () => Promise<void>): Batcher {
+/** `work` says whether it was of the kind that is to be spaced; what was not delays nothing that comes after it. */
+export function createBatcher(periodMilliseconds: number, work: () => Promise<boolean>): Batcher {
   let asked = false;
   let running = false;
   let stopped = false;
@@ -28,9 +29,9 @@ export function createBatcher(periodMilliseconds: number, work: () => Promise<vo
     timer = undefined;
     asked = false;
     running = true;
-    startedAt = performance.now();
+    const beganAt = performance.now();
     try {
-      await work();
+      if (await work()) startedAt = beganAt;
     } finally {
       running = false;
       if (asked) schedule();

@@ -142,6 +142,21 @@ test('a change that moves nothing in the kernel is remembered, and the table sti
   assert.equal(rig.enforcer.statistics.rules, 2);
 });
 
+test('a log that goes on without anything for this router is acknowledged without a transaction', async (t) => {
+  const rig = await rigFor(t);
+  rig.change([ruleOf(1)], []);
+  await rig.deliver();
+  await rig.idle();
+  const before = rig.world.transactions;
+  rig.enforcer.changes('9.9', [], []);
+  await rig.idle();
+  assert.equal(rig.enforcer.applied, '9.9');
+  await rig.restart();
+  assert.deepEqual([rig.enforcer.applied, rig.enforcer.cursor], ['9.9', '9.9']);
+  assert.equal(rig.enforcer.statistics.adoptions, 1);
+  assert.equal(rig.world.transactions, before);
+});
+
 for (const moment of ['before', 'after'] as const) {
   test(`a process that died ${moment} the kernel did the change comes back to exactly the change`, async (t) => {
     const rig = await rigFor(t);

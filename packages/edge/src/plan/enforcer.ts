@@ -180,18 +180,24 @@ export function createEnforcer(options: EnforcerOptions): Enforcer {
     return outcome.mark;
   };
 
-  const step = async (): Promise<void> => {
+  /** Whether the kernel was asked for something. */
+  const step = async (): Promise<boolean> => {
     const work = queue.take();
-    if (work === undefined && unsettled !== 'all' && unsettled.size === 0) return;
+    if (work === undefined && unsettled !== 'all' && unsettled.size === 0) return false;
     const cursor = work?.cursor ?? state?.cursor;
-    if (cursor === undefined) return;
+    if (cursor === undefined) return false;
     const arrivedAt = work?.arrivedAt ?? performance.now();
     const named = accept(work);
     statistics.rules = desired.rules.size;
-    const asked = enforcement?.marks.next();
+    // The control plane's log went on without anything for this router: no mark, no transaction.
+    const nothing = named.length === 0 && unsettled !== 'all' && unsettled.size === 0 && state !== undefined;
+    const asked = nothing ? state?.mark : enforcement?.marks.next();
     const next: DesiredState = { cursor, mark: asked, refused: Object.fromEntries(refused), rules: desired.rules };
     const remembered = remember(work, next);
-    if (enforcement && asked !== undefined) {
+    if (nothing) {
+      await remembered;
+      state = next;
+    } else if (enforcement && asked !== undefined) {
       const outcome = await install(named, asked);
       await remembered;
       const mark = settle(outcome, named, asked);
@@ -202,7 +208,7 @@ export function createEnforcer(options: EnforcerOptions): Enforcer {
       statistics.lastOwnMilliseconds = performance.now() - arrivedAt - (outcome.ok ? outcome.kernelMilliseconds : 0);
       if (!outcome.ok) {
         options.settled(applied);
-        return;
+        return true;
       }
       logger.debug(
         {
@@ -222,6 +228,7 @@ export function createEnforcer(options: EnforcerOptions): Enforcer {
     applied = cursor;
     options.settled(cursor);
     if (!storeBehind) store.compact(state);
+    return !nothing && statistics.lastCommitMilliseconds > 0;
   };
 
   /** The kernel's mark differs from what was announced: rules were refused, or nothing had to be sent. */
@@ -235,8 +242,9 @@ export function createEnforcer(options: EnforcerOptions): Enforcer {
   };
 
   const batcher = createBatcher(options.batchMilliseconds, async () => {
-    await step();
+    const committed = await step();
     if (queue.waiting) batcher.wake();
+    return committed;
   });
 
   const restore = async (loaded: LoadedState): Promise<void> => {
