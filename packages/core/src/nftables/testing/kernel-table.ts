@@ -3,6 +3,7 @@
  * holds. Never used outside tests.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
 
 /** Why nothing can be loaded here; undefined when it can. */
 export function kernelObstacle(): string | undefined {
@@ -25,6 +26,7 @@ export class TestNamespace {
   readonly name: string;
 
   constructor() {
+    if (made === 0) removeAbandoned();
     this.name = `lvcore-${process.pid}-${(made++).toString(36)}`;
     execFileSync('ip', ['netns', 'add', this.name]);
     process.once('exit', this.#remove);
@@ -62,6 +64,15 @@ export class TestNamespace {
   readonly #remove = (): void => {
     spawnSync('ip', ['netns', 'delete', this.name]);
   };
+}
+
+/** Namespaces of test processes that were killed. */
+function removeAbandoned(): void {
+  const directory = '/run/netns';
+  for (const name of existsSync(directory) ? readdirSync(directory) : []) {
+    const owner = /^lvcore-(\d+)-/.exec(name)?.[1];
+    if (owner !== undefined && !existsSync(`/proc/${owner}`)) spawnSync('ip', ['netns', 'delete', name]);
+  }
 }
 
 /** nft's listing: a block a set, map or chain, its lines indented twice. */
