@@ -360,3 +360,42 @@ test('the local router is made once, keeps a key that is still good, and gets a 
     assert.equal((await report(one.base, made[0]?.key ?? '', {})).status, 401);
   });
 });
+
+test('with the database away a report is answered 503 and taken once it is back; what was known is still told', async () => {
+  const own = await startTestPostgres();
+  let replica: Replica | undefined;
+  try {
+    const database = await own.createDatabase();
+    replica = await startReplica(database);
+    const { base, agents } = replica;
+    const router = await enrolled(database, 'edge1');
+    const provider = await seedProvider(database.pool);
+    const [old, young] = [await seedRule(database.pool, provider), await seedRule(database.pool, provider)];
+    const cursor = (rule: SeededChange) =>
+      agents.cursors.write({ xid: Number(rule.change.xid), position: rule.change.position });
+    assert.equal((await report(base, router.key, { cursor: cursor(old) })).status, 200);
+    process.kill(own.server.pid, 'SIGKILL');
+    const refused: number[] = [];
+    await waitUntil(
+      async () => {
+        const answer = await report(base, router.key, { cursor: cursor(young) });
+        if (answer.status !== 200) {
+          refused.push(answer.status);
+          assert.equal(answer.headers.get('retry-after'), '1');
+          assert.equal(answer.body.error, 'unavailable');
+          const view = agents.view.stateOf({ uuid: old.uuid, change: old.change, deleted: false });
+          assert.equal(view.state, 'active');
+        }
+        return answer.status === 200;
+      },
+      'the report being taken',
+      30_000,
+    );
+    assert.ok(refused.length > 0);
+    assert.deepEqual([...new Set(refused)], [503]);
+    assert.equal(agents.view.stateOf({ uuid: young.uuid, change: young.change, deleted: false }).state, 'active');
+  } finally {
+    await replica?.stop();
+    await own.stop();
+  }
+});

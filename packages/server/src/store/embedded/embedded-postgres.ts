@@ -114,15 +114,28 @@ async function supervise(place: ServerPlace, options: EmbeddedOptions): Promise<
       options.log?.(`PostgreSQL ended (${signal ?? `exit code ${code}`}), starting it again`);
       backoff = Date.now() - startedAt > 10_000 ? 50 : Math.min(backoff * 2, 5_000);
       await delay(backoff);
-      // Its children notice the postmaster's death by themselves; the shared memory must be free before the next one.
-      await stopLeftovers(place.layout.data, 5_000).catch((error: Error) => options.log?.(error.message));
-      if (stopping) return;
-      clearLocks(place.layout);
-      restarts++;
-      server = startServer(place, settings);
+      try {
+        // Its children notice the postmaster's death by themselves; the shared memory must be free before the next one.
+        await stopLeftovers(place.layout.data, 5_000);
+        if (stopping) return;
+        clearLocks(place.layout);
+        server = startServer(place, settings);
+        restarts++;
+      } catch (error) {
+        // A full disk, a process that cannot be ended: the old one's end is still there, the next round tries again.
+        options.log?.(`PostgreSQL cannot be started: ${(error as Error).message}`);
+      }
     }
   }
   const watching = watch();
+  let stopped: Promise<void> | undefined;
+  async function stop(): Promise<void> {
+    stopping = true;
+    await end(server);
+    await watching;
+    place.folders.close();
+    release(place.layout.ownerRecord);
+  }
 
   return {
     address: { socketDirectory, user: SUPERUSER, database: DATABASE },
@@ -132,13 +145,9 @@ async function supervise(place: ServerPlace, options: EmbeddedOptions): Promise<
     get restarts() {
       return restarts;
     },
-    async stop() {
-      if (stopping) return;
-      stopping = true;
-      await end(server);
-      await watching;
-      place.folders.close();
-      release(place.layout.ownerRecord);
+    stop() {
+      stopped ??= stop();
+      return stopped;
     },
   };
 }
