@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Database } from '../store/database.ts';
+import { createLocation, createRouter, ensureLocalRouter, removeRouter } from '../store/routers.ts';
+import { type SeededChange, type SeededProvider, seedProvider, seedRule } from '../store/testing/seed.ts';
+import { startTestPostgres, type TestPostgres } from '../store/testing/test-postgres.ts';
+import { waitUntil } from '../store/testing/wait-until.ts';
+import type { DerivedState } from './applied-view.ts';
+import { post, report } from './testing/agent-client.ts';
+import { enrolled, type Replica, startReplica } from './testing/replica.ts';
+import type { WireCursors } from './wire-cursor.ts';
+
+let postgres: TestPostgres;
+before(async () => {
+  postgres = await startTestPostgres();
+});
+after(() => postgres?.stop());
+
+interface World {
+  readonly database: Database;
+  readonly provider: SeededProvider;
+  readonly one: Replica;
+  /** Another replica, with a pool and memory of its own. */
+  readonly two: Replica;
+}
+
+async function inWorld(work: (world: World) => Promise<void>): Promise<void> {
+  const database = await postgres.createDatabase();
+  const one = await startReplica(database);
+  const two = await startReplica(postgres.openAgain(database));
+  cursors = one.agents.cursors;
+  try {
+    await work({ database, provider: await seedProvider(database.pool), one, two });
+  } finally {
+    await one.stop();
+    await two.stop();
+  }
+}
+
+/** Of the world that is open. */
+let cursors: WireCursors;
+const cursorOf = ({ change }: SeededChange): string =>
+  cursors.write({ xid: Number(change.xid), position: change.position });
+
+function stateOf(replica: Replica, rule: SeededChange, more: object = {}): DerivedState {
+  return replica.agents.view.stateOf({ uuid: rule.uuid, change: rule.change, deleted: false, ...more });
+}
+
+test('a token enrols once, whoever is first; a used, an expired and an unknown one are refused', async () => {
+  await inWorld(async ({ database, one, two }) => {
+    const location = await createLocation(database.pool, 'fra1');
+    const created = await createRouter(database.pool, { name: 'edge1', location: location.uuid, tunnelAddresses: [] });
+    assert.ok(created.ok);
+    const token = { token: created.token };
+    const both = await Promise.all([one, two].map((at) => post(at.base, '/agent/v1/enroll', token)));
+    assert.deepEqual(both.map(({ status }) => status).sort(), [200, 401]);
+    const body = both.find(({ status }) => status === 200)?.body ?? {};
+    assert.deepEqual([body.router_uuid, body.name, body.location], [created.router.uuid, 'edge1', 'fra1']);
+    assert.equal((await report(two.base, String(body.key), {})).status, 200);
+    assert.equal((await post(one.base, '/agent/v1/enroll', token)).status, 401);
+
+    const late = await createRouter(database.pool, { name: 'edge2', location: 'fra1', tunnelAddresses: ['192.0.2.1'] });
+    assert.ok(late.ok);
+    assert.deepEqual(late.router.tunnel_addresses, ['192.0.2.1']);
+    assert.ok(Math.abs(late.expiresAt.getTime() - Date.now() - 3_600_000) < 60_000);
+    await database.pool.query(`update router set enrolment_expires_at = now() - interval '1 second'`);
+    for (const wrong of [late.token, 'unknown-token-unknown-token', 'x', '']) {
+      assert.equal((await post(one.base, '/agent/v1/enroll', { token: wrong })).status, 401);
+    }
+    assert.equal((await post(one.base, '/agent/v1/enroll', { token: 7 })).status, 400);
+    const missing = await createRouter(database.pool, { name: 'edge3', location: 'nowhere', tunnelAddresses: [] });
+    assert.deepEqual(missing, { ok: false, code: 'location_not_found' });
+  });
+});
+
+test('keys and tokens are nowhere in the database', async () => {
+  await inWorld(async ({ database }) => {
+    const { key } = await enrolled(database, 'edge1');
+    const created = await createRouter(database.pool, { name: 'e2', location: 'at-edge1', tunnelAddresses: [] });
+    assert.ok(created.ok);
+    const { rows } = await database.pool.query('select r::text as row from router r');
+    for (const secret of [key, created.token]) {
+      const hex = Buffer.from(secret).toString('hex');
+      assert.ok(rows.every(({ row }) => !row.includes(secret) && !row.includes(hex)));
+    }
+  });
+});
+
+test('a removed router is not waited for any more, and its key opens nothing within a moment', async () => {
+  await inWorld(async ({ database, provider, one, two }) => {
+    const [stays, goes] = [await enrolled(database, 'stays'), await enrolled(database, 'goes')];
+    const rule = await seedRule(database.pool, provider);
+    await report(one.base, stays.key, { cursor: cursorOf(rule) });
+    await report(one.base, goes.key, {});
+    assert.equal(stateOf(one, rule).state, 'pending');
+    assert.equal(await removeRouter(database.pool, goes.uuid), true);
+    assert.equal((await report(two.base, goes.key, {})).status, 401);
+    await one.agents.registry.refresh();
+    for (const replica of [one, two]) await waitUntil(() => stateOf(replica, rule).state === 'active', 'the state');
+    assert.equal(await removeRouter(database.pool, goes.uuid), false);
+  });
+});
+
+test('the local router is made once, keeps a key that is still good, and gets a fresh one otherwise', async () => {
+  await inWorld(async ({ database, one }) => {
+    const made = await Promise.all([ensureLocalRouter(database.pool), ensureLocalRouter(database.pool)]);
+    assert.equal(new Set(made.map((each) => each.routerUuid)).size, 1);
+    const fresh = await ensureLocalRouter(database.pool, made[0]?.key === made[1]?.key ? undefined : 'lv_r_wrong');
+    assert.equal(fresh.fresh, true);
+    assert.deepEqual(await ensureLocalRouter(database.pool, fresh.key), { ...fresh, fresh: false });
+    assert.equal((await report(one.base, fresh.key, {})).status, 200);
+    assert.equal((await report(one.base, made[0]?.key ?? '', {})).status, 401);
+  });
+});
