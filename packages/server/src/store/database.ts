@@ -65,6 +65,9 @@ export function openDatabase(address: DatabaseAddress, options: DatabaseOptions 
   });
   // An idle connection that the server ends is dropped by the pool; the next statement opens another.
   pool.on('error', () => {});
+  // One that is checked out and between two statements has no listener of the pool's: without this its end would end
+  // the process. Whoever holds it finds out by the next statement.
+  pool.on('connect', (client) => client.on('error', () => {}));
   let closed: Promise<void> | undefined;
   return {
     address,

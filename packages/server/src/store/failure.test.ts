@@ -36,7 +36,6 @@ test('a connection that is cut in the middle of a statement, and a statement tha
   assert.equal(isUnavailable(await errorOf(database.pool.query('select pg_sleep(5)'))), true);
   const patient = postgres.openAgain(database);
   const client = await patient.pool.connect();
-  client.on('error', () => {});
   const { rows } = await client.query('select pg_backend_pid() as pid');
   const cut = errorOf(client.query('select pg_sleep(20)'));
   await waitUntil(async () => {
@@ -50,6 +49,20 @@ test('a connection that is cut in the middle of a statement, and a statement tha
   const error = await cut;
   assert.equal(isUnavailable(error), true, String(error));
   client.release(error as Error);
+});
+
+test('a connection that is cut between two statements fails the next one, and nothing else', async () => {
+  const database = await postgres.createDatabase();
+  const client = await database.pool.connect();
+  await client.query('begin');
+  const { rows } = await client.query('select pg_backend_pid() as pid');
+  const ended = new Promise((resolve) => client.once('end', resolve));
+  await database.pool.query('select pg_terminate_backend($1)', [rows[0].pid]);
+  await ended;
+  const error = await errorOf(client.query('commit'));
+  assert.equal(isUnavailable(error), true, String(error));
+  client.release(error as Error);
+  assert.equal((await database.pool.query('select 1')).rowCount, 1);
 });
 
 test('too many connections, a read-only server and a closed pool count as unavailable', async () => {
