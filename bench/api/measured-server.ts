@@ -7,8 +7,8 @@ export interface MeasuredServer {
   readonly operatorKey: string;
   readonly database: { readonly socketDirectory: string; readonly user: string; readonly database: string };
   readonly process: ChildProcess;
-  /** Resident memory of the server's process after a collection, in bytes. */
-  memory(): Promise<number>;
+  /** Resident memory of the server's process, in bytes; collecting first disturbs whatever runs. */
+  memory(collect: boolean): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -20,9 +20,9 @@ export async function startMeasured(): Promise<MeasuredServer> {
     operatorKey: ready.operatorKey,
     database: ready.database,
     process: child,
-    async memory() {
+    async memory(collect) {
       const answer = message<{ rssBytes: number }>(child);
-      child.send('memory');
+      child.send({ collect });
       return (await answer).rssBytes;
     },
     stop: () => stop(child),
@@ -39,8 +39,12 @@ export async function startBare(body: string): Promise<{ readonly url: string; s
 
 function message<T>(child: ChildProcess): Promise<T> {
   return new Promise((resolve, reject) => {
-    child.once('message', (value) => resolve(value as T));
-    child.once('exit', (code) => reject(new Error(`the server ended with ${code}`)));
+    const ended = (code: number | null) => reject(new Error(`the server ended with ${code}`));
+    child.once('exit', ended);
+    child.once('message', (value) => {
+      child.off('exit', ended);
+      resolve(value as T);
+    });
   });
 }
 

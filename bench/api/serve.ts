@@ -17,8 +17,8 @@ const started = await startServer({
 if (!started.ok) throw new Error(started.message);
 const { server } = started;
 process.send?.({ address: server.address, operatorKey: server.newOperatorKey, database: server.database.address });
-process.on('message', () => {
-  global.gc?.();
+process.on('message', (ask: { collect: boolean }) => {
+  if (ask.collect) global.gc?.();
   process.send?.({ rssBytes: process.memoryUsage().rss });
 });
 process.on('disconnect', async () => {

@@ -59,7 +59,7 @@ export const createRulesStatement = {
       returning change_uuid, deadline
     )
     select rule.uuid::text as uuid, sequence, rule.provider_uuid::text as provider_uuid,
-      change_xid::text::int8 as change_xid, (extract(epoch from created_at) * 1000)::float8 as created_ms,
+      change_xid::text::int8 as change_xid, round(date_part('epoch', created_at) * 1000) as created_ms,
       (select undo.deadline from undo join wanted using (change_uuid) where wanted.uuid = rule.uuid) as deadline
     from rule`,
 };
@@ -105,7 +105,6 @@ function outcomeOf(rule: NewRule, fields: string, created: CreatedRow | undefine
     change_xid: created.change_xid,
     change_position: created.sequence,
     deleted: false,
-    disabled: canonical.disabled,
     ...noHits,
   };
   return done({ row, confirmBy: created.deadline ?? undefined });

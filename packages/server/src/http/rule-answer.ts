@@ -3,7 +3,7 @@
  * writing them again is most of the cost of a long list. State and places come from what the routers reported.
  */
 import type { AppliedEntry } from '@levee/contract/schemas/object.ts';
-import type { RuleRow } from '../commands/rule-row.ts';
+import { isDisabled, type RuleRow } from '../commands/rule-row.ts';
 import type { Cursor } from '../store/cursor.ts';
 
 /** What is known about a change on the routers; `agents/applied-view.ts` is the real one. */
@@ -36,7 +36,7 @@ export function renderRule(row: RuleRow, states: AppliedStates, extra = ''): Ren
   });
   const state = row.deleted
     ? 'marked_for_deletion'
-    : row.disabled && derived.state === 'active'
+    : derived.state === 'active' && isDisabled(row)
       ? 'disabled'
       : derived.state;
   let text = `{"uuid":"${row.uuid}","owner_uuid":"${row.owner_uuid}","state":"${state}"`;
