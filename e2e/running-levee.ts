@@ -49,7 +49,9 @@ export class RunningLevee {
 
   private constructor(options: StartOptions, format: 'text' | 'json') {
     this.#ownsData = options.dataDirectory === undefined;
-    this.dataDirectory = options.dataDirectory ?? mkdtempSync(join(tmpdir(), `levee-e2e-${process.pid}-`));
+    // Longer than the path of a unix socket may be.
+    const name = `levee-e2e-${process.pid}-${'deep-'.repeat(20)}`;
+    this.dataDirectory = options.dataDirectory ?? mkdtempSync(join(tmpdir(), name));
     const drop = options.uid === undefined ? [] : setpriv(options.uid);
     if (options.uid !== undefined && this.#ownsData) chownSync(this.dataDirectory, options.uid, options.uid);
     const [command = '', ...args] = [...drop, process.execPath, program, '-o', format, 'up', '--no-config'];

@@ -17,6 +17,11 @@ export interface Place {
 interface Call {
   readonly argv: readonly string[];
   readonly environment: NodeJS.ProcessEnv;
+  /**
+   * The data directory: children name their unix socket from there, so that its path stays below the limit of 107 bytes
+   * (unix(7)) however deep the directory lies.
+   */
+  readonly directory: string;
 }
 
 const program = join(import.meta.dirname, '..', 'levee.ts');
@@ -29,10 +34,10 @@ export function controlProcess(loaded: Loaded, place: Place, address: string | u
   const environment: NodeJS.ProcessEnv = {
     ...inherited(),
     ...toEnvironment(loaded, ['listen', 'databaseUrl', 'operatorKey', 'logLevel']),
-    [settings.dataDirectory.environment]: place.data,
+    [settings.dataDirectory.environment]: '.',
   };
   if (address !== undefined) environment[settings.listen.environment] = new URL(address).host;
-  return { argv, environment };
+  return { argv, environment, directory: place.data };
 }
 
 export function edgeProcess(loaded: Loaded, place: Place): Call {
@@ -40,12 +45,12 @@ export function edgeProcess(loaded: Loaded, place: Place): Call {
     ...inherited(),
     ...toEnvironment(loaded, ['edgeDriver', 'edgeIngressDevices', 'edgeRouterKey', 'logLevel']),
     [settings.edgeStateDirectory.environment]: place.edgeState,
-    [settings.edgeControl.environment]: `unix:${join(place.data, 'control.sock')}`,
+    [settings.edgeControl.environment]: 'unix:/proc/self/cwd/control.sock',
   };
   const command = [process.execPath, program, 'edge', '--no-config'];
-  if (!isRoot()) return { argv: command, environment };
+  if (!isRoot()) return { argv: command, environment, directory: place.data };
   const confined = ['setpriv', '--no-new-privs', ...capabilityOptions(place), ...command];
-  return { argv: commandInNamespace(loaded.config.edgeNetns, confined), environment };
+  return { argv: commandInNamespace(loaded.config.edgeNetns, confined), environment, directory: place.data };
 }
 
 /**

@@ -20,8 +20,8 @@ export interface Ending {
 export interface ProcessSpec {
   /** For messages: `control plane`, `edge`. */
   readonly name: string;
-  /** Asked at each start: program and arguments (never a shell line), whole environment. */
-  command(): { argv: readonly string[]; environment: NodeJS.ProcessEnv };
+  /** Asked at each start: program and arguments (never a shell line), whole environment, working directory. */
+  command(): { argv: readonly string[]; environment: NodeJS.ProcessEnv; directory?: string };
   /** JSON values that the child sends. */
   onMessage?(message: unknown): void;
   /** It ended and nobody asked for it. `giveUp` leaves it ended; otherwise it starts again after `waitMilliseconds`. */
@@ -81,11 +81,12 @@ export class SupervisedProcess {
   }
 
   #launch(): void {
-    const { argv, environment } = this.#spec.command();
+    const { argv, environment, directory } = this.#spec.command();
     const [program = '', ...args] = argv;
     const startedAt = performance.now();
     const child = spawn(program, args, {
       env: environment,
+      ...(directory === undefined ? {} : { cwd: directory }),
       detached: true,
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
