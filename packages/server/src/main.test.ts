@@ -17,7 +17,13 @@ async function start(dataDirectory: string, more: object = {}): Promise<ServerHa
   return started.server;
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: the answer of an operation.
+interface Reply {
+  readonly status: number;
+  readonly headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: the answer of an operation.
+  readonly body: any;
+}
+
 async function ask(
   server: ServerHandle,
   key: string,
@@ -25,7 +31,7 @@ async function ask(
   path: string,
   body?: object,
   more = {},
-): Promise<any> {
+): Promise<Reply> {
   const headers = { 'x-api-key': key, 'content-type': 'application/json', ...more };
   const response = await fetch(`${server.address}/v1${path}`, {
     method,

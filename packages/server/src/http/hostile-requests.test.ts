@@ -34,7 +34,7 @@ const strings = [
   '💥',
   '../../etc/passwd',
   "' or 1=1 --",
-  '${7*7}',
+  '{{7*7}}',
   '%00',
   '\ud800',
   'x'.repeat(5000),
@@ -245,13 +245,16 @@ function judge(got: Got, method: string, what: string): void {
   assert.ok(got.text.length < 200_000, `${what}: an answer of ${got.text.length} bytes`);
 }
 
-test('6000 malformed and hostile requests: no 5xx, every refusal has error and message, the service lives', async () => {
+/** The long run sets it to a hundred thousand. */
+const requests = Number(process.env.LEVEE_TEST_REQUESTS ?? 6000);
+
+test(`${requests} malformed and hostile requests: no 5xx, every refusal has error and message, the service lives`, async () => {
   const keys = [user.key, user.key, provider.key, api.operatorKey];
   const odd = [undefined, '', 'x', 'lv_u_x_y', '\t', 'ÿ'.repeat(10)];
   let sent = 0;
   const seen = new Set<number>();
   const worker = async () => {
-    while (sent < 6000) {
+    while (sent < requests) {
       sent++;
       const method = pick(methods);
       const key = random(12) === 0 ? pick(odd) : pick(keys);
@@ -285,7 +288,7 @@ test('6000 malformed and hostile requests: no 5xx, every refusal has error and m
     }
   };
   await Promise.all(Array.from({ length: 12 }, worker));
-  assert.ok(sent >= 6000);
+  assert.ok(sent >= requests);
   const reached = [200, 400, 401, 403, 404, 405, 415].filter((status) => !seen.has(status));
   assert.deepEqual(reached, [], 'the requests get past the first checks');
   assert.equal((await api.call('whoAmI', {}, { key: api.operatorKey })).status, 200);

@@ -61,7 +61,7 @@ test('a well-formed request id is kept, another is replaced', async () => {
       'x-request-id',
     );
   assert.equal(await idOf('trace-7.a_B'), 'trace-7.a_B');
-  for (const odd of ['x'.repeat(129), 'a b', '<b>', 'ü'.normalize('NFD').slice(0, 1) + '"']) {
+  for (const odd of ['x'.repeat(129), 'a b', '<b>', 'u"']) {
     assert.match((await idOf(odd)) ?? '', /^[0-9a-f-]{36}$/);
   }
 });
@@ -151,10 +151,12 @@ test('closing lets a request under way finish and refuses new ones', async () =>
   await new Promise((resolve) => setImmediate(resolve));
   // The request has arrived when another one, sent later on the same server, has been answered.
   await fetch(`http://127.0.0.1:${port}/livez`, { headers: { connection: 'close' } });
+  const begin = Date.now();
   const closing = other.close(10_000);
   slow.write(body.slice(5));
   assert.match(await received, /^HTTP\/1\.1 (200|503)/);
   await closing;
+  assert.ok(Date.now() - begin < 5_000, 'no longer than the request');
   await assert.rejects(fetch(`http://127.0.0.1:${port}/livez`));
 });
 

@@ -173,12 +173,16 @@ export function createHttpServer(log: Logger, limits: HttpLimits = usualLimits):
     },
     async close(graceMilliseconds = 5_000) {
       const closed = servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
-      for (const server of servers) server.closeIdleConnections();
+      // Again and again: a connection is idle only when the request under way on it has been answered.
+      const idle = setInterval(() => {
+        for (const server of servers) server.closeIdleConnections();
+      }, 20);
       const cut = setTimeout(() => {
         for (const server of servers) server.closeAllConnections();
       }, graceMilliseconds);
       await Promise.all(closed);
       clearTimeout(cut);
+      clearInterval(idle);
       await app.close();
       await Promise.all(sockets.map((path) => rm(path, { force: true })));
     },
