@@ -186,6 +186,24 @@ describe('an edge on the real kernel', { skip }, () => {
     assert.deepEqual(controlPlane.reports.at(-1)?.failures, []);
   });
 
+  test('a rule about broadcast frames fails without ingress devices, with the setting named; with them it is in force', async (t) => {
+    const { controlPlane, start } = await setUp(t);
+    controlPlane.upsert(ruleOf(1), ruleOf(2, { packettype: 'broadcast' }));
+    const first = await start();
+    await acknowledged(controlPlane);
+    const failures = controlPlane.reports.at(-1)?.failures ?? [];
+    assert.deepEqual(
+      failures.map(({ uuid }) => uuid),
+      [uuidOf(2)],
+    );
+    assert.match(failures[0]?.reason ?? '', /LEVEE_EDGE_INGRESS_DEVICES/);
+    assert.equal(kernelTable(), freshTable([ruleOf(1)]));
+    await first.stop();
+    await start({ ingressDevices: ['lo'] });
+    await until('the failure is gone', () => controlPlane.reports.at(-1)?.failures.length === 0);
+    assert.match(kernelTable(), /chain i4_0a000002_32: .*pkttype broadcast/);
+  });
+
   test('a second edge on the same state is refused, and says who holds it', async (t) => {
     const { config, start } = await setUp(t);
     await start();

@@ -13,6 +13,7 @@ import { chooseKernel, type KernelAccess } from './drivers/nft/choose.ts';
 import { type Counters, createCounters } from './plan/counters.ts';
 import { watchDrift } from './plan/drift.ts';
 import { createEnforcer, type Enforcement, type EnforcerStatistics } from './plan/enforcer.ts';
+import { ingressObstacle } from './plan/ingress.ts';
 import { createInstaller } from './plan/installer.ts';
 import { createMarks, readMark } from './plan/mark.ts';
 import { lockDirectory } from './state/lock.ts';
@@ -62,6 +63,7 @@ export async function startEdge(config: EdgeConfig): Promise<EdgeHandle> {
   const enforcer = createEnforcer({
     store: openStateStore(config.stateDirectory),
     enforcement,
+    obstacle: ingressObstacle(config.ingressDevices ?? []),
     batchMilliseconds: intervals.batchMilliseconds,
     retryMilliseconds: intervals.retryMilliseconds,
     logger,

@@ -113,7 +113,7 @@ export const settings = {
     'edge.ingress_devices',
     listOf(deviceName),
     undefined,
-    'Devices on which rules about broadcast, multicast and foreign packets are met; absent: such rules fail with that reason.',
+    'Devices on which rules about broadcast, multicast and foreign packets are met; absent: such rules fail with that reason. The hook has a price: the kernel then drops later IPv6 fragments whose fragment header names destination options or an authentication header, on these devices, whatever the rules say.',
   ),
   edgeStateDirectory: setting(
     'edge.state_dir',

@@ -10,7 +10,7 @@ import { exchangeLayouts } from './exchange-layouts.ts';
 import type { Journal } from './journal.ts';
 import { planeLetters, type Site } from './layout.ts';
 import { destinationChain, prefixKey, trackChain, trackedSet, trackingChain } from './names.ts';
-import { canMatch, ownChains } from './rule-text.ts';
+import { canMatch, needsIngress, ownChains } from './rule-text.ts';
 import { destinationLines, trackedSetDefinition, trackingLines, trackLines } from './skeleton.ts';
 import type { State } from './state.ts';
 import type { Transaction } from './transaction.ts';
@@ -115,7 +115,7 @@ function exchangeOwnChains(work: Work, old: Rule | undefined, now: Rule | undefi
 /** What one rule adds to, or takes from, the table beside its chains. */
 function countNeeds(work: Work, rule: Rule, difference: 1 | -1): void {
   const { state, journal, transaction } = work;
-  if (rule.packetType !== undefined && rule.packetType !== 'host') journal.count(state.needs, 'ingress', difference);
+  if (needsIngress(rule)) journal.count(state.needs, 'ingress', difference);
   if (rule.protocol === 'ipv6-frag' && rule.dst.family === 6) journal.count(state.needs, 'fragment marks', difference);
   if (rule.connectionState === undefined || !canMatch(rule, 'forward')) return;
   const key = prefixKey(rule.dst);

@@ -14,11 +14,12 @@ import { emptyState, holdersOf, isShared, type State } from './state.ts';
 import { Transaction } from './transaction.ts';
 
 export { markSetName, tableName } from './names.ts';
+export { needsIngress } from './rule-text.ts';
 
 export interface CompilerOptions {
   /**
    * Where packets enter the router. Rules for packet types other than `host` are enforced there; without any device
-   * they match nothing. Up to kernel 6.15 each must exist when the table is loaded.
+   * they match nothing (`needsIngress` tells which). Up to kernel 6.15 each must exist when the table is loaded.
    */
   readonly ingressDevices?: readonly string[];
 }

@@ -7,7 +7,7 @@ import type { Rule } from '../firewall/rule.ts';
 import type { Prefix } from '../net/prefix.ts';
 import { type PlaneLetter, prefixChain, runChain } from './names.ts';
 import { type Item, isRun, type Outline, outlineOf, type Run, weave } from './outline.ts';
-import { canMatch, lineCounts, type Plane, ruleLine } from './rule-text.ts';
+import { canMatch, lineCounts, needsIngress, type Plane, ruleLine } from './rule-text.ts';
 
 /** A prefix that has rules: those of its own that are not disabled, in evaluation order. */
 export interface Site {
@@ -45,7 +45,7 @@ export const planeLetters: Record<Plane, PlaneLetter> = { forward: 'c', ingress:
 export function layoutOf(plane: Plane, site: Site, inherited: Layout | undefined, inner: boolean): Layout {
   const own = site.rules.filter((rule) => canMatch(rule, plane));
   const outline = inherited?.outline;
-  const asks = plane === 'forward' || inherited?.asks === true || own.some((rule) => rule.packetType !== undefined);
+  const asks = plane === 'forward' || inherited?.asks === true || own.some(needsIngress);
   if (own.length === 0) return { site, outline, chains: [], parts: [], target: undefined, shareable: false, asks };
   const items = weave(own, outline);
   const letter = planeLetters[plane];

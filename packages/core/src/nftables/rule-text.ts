@@ -45,6 +45,14 @@ export function canMatch(rule: Rule, plane: Plane): boolean {
   return rule.packetType !== 'host' && rule.connectionState === undefined;
 }
 
+/**
+ * Whether the rule is about packets that only an ingress hook sees. Without ingress devices it is compiled to nothing:
+ * who loads the table has to say so.
+ */
+export function needsIngress(rule: Rule): boolean {
+  return rule.packetType !== undefined && rule.packetType !== 'host' && canMatch(rule, 'ingress');
+}
+
 /** Whether no packet gets past: what stands behind it in a chain is never reached. */
 export function endsEvaluation(rule: Rule): boolean {
   if (rule.action === 'continue') return false;

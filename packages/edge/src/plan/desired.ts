@@ -1,5 +1,5 @@
 /**
- * The desired rules as they came, and which of them can be understood. Owns the step from wire fields to a rule
+ * The desired rules as they came, and which of them this router can enforce. Owns the step from wire fields to a rule
  * (through core's parser) and the difference between two desired states; decides nothing about the kernel.
  */
 import type { AgentRule } from '@levee/contract/agent.ts';
@@ -17,55 +17,57 @@ export function understand(wire: AgentRule): Understood {
 
 export interface RuleDelta {
   readonly upsert: readonly Rule[];
-  /** uuids; also those whose new form is not understood, so that no former one stays in force. */
+  /** uuids; also those whose new form is left out, so that no former one stays in force. */
   readonly remove: readonly string[];
 }
 
 export interface DesiredRules {
   readonly rules: ReadonlyMap<string, AgentRule>;
-  /** Why a rule is not understood, by uuid. */
-  readonly unreadable: ReadonlyMap<string, string>;
+  /** Why a rule is left out, by uuid: it is not understood, or it is beyond this router. */
+  readonly leftOut: ReadonlyMap<string, string>;
   set(rule: AgentRule): void;
   delete(uuid: string): void;
   /** What is to be in force of these uuids, as they are now. */
   delta(uuids: Iterable<string>, except?: (uuid: string) => boolean): RuleDelta;
-  /** All that is understood. */
+  /** All that can be enforced. */
   all(except?: (uuid: string) => boolean): Rule[];
   /** The uuids that differ between this state and another one. */
   differences(other: ReadonlyMap<string, AgentRule>): string[];
 }
 
-/** Takes `rules` as its own. `knownUnreadable`: what an earlier reading of the same rules found. */
+/** Why a rule that is understood cannot be enforced by this router, as one line for its operator. */
+export type Obstacle = (rule: Rule) => string | undefined;
+
+/** Takes `rules` as its own. `knownLeftOut`: what an earlier reading of the same rules found. */
 export function createDesiredRules(
+  obstacle: Obstacle,
   rules: Map<string, AgentRule> = new Map(),
-  knownUnreadable: ReadonlyMap<string, string> = new Map(),
+  knownLeftOut: ReadonlyMap<string, string> = new Map(),
 ): DesiredRules {
-  const unreadable = new Map(knownUnreadable);
+  const leftOut = new Map(knownLeftOut);
   const read = (wire: AgentRule): Rule | undefined => {
     const understood = understand(wire);
-    if (understood.ok) {
-      unreadable.delete(wire.uuid);
-      return understood.rule;
-    }
-    unreadable.set(wire.uuid, understood.reason);
-    return undefined;
+    const reason = understood.ok ? obstacle(understood.rule) : understood.reason;
+    if (reason !== undefined) leftOut.set(wire.uuid, reason);
+    else leftOut.delete(wire.uuid);
+    return understood.ok && reason === undefined ? understood.rule : undefined;
   };
   return {
     rules,
-    unreadable,
+    leftOut,
     set(rule) {
       rules.set(rule.uuid, rule);
     },
     delete(uuid) {
       rules.delete(uuid);
-      unreadable.delete(uuid);
+      leftOut.delete(uuid);
     },
     delta(uuids, except) {
       const upsert: Rule[] = [];
       const remove: string[] = [];
       for (const uuid of uuids) {
         const wire = rules.get(uuid);
-        if (wire === undefined) unreadable.delete(uuid);
+        if (wire === undefined) leftOut.delete(uuid);
         const rule = wire && !except?.(uuid) ? read(wire) : undefined;
         if (rule) upsert.push(rule);
         else remove.push(uuid);

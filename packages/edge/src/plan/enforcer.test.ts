@@ -110,6 +110,40 @@ test('a rule that cannot be understood is reported and stops nothing', async (t)
   assert.deepEqual(rig.enforcer.failures(), []);
 });
 
+test('rules that only an ingress hook can meet fail on a router without one, and the others are in force', async (t) => {
+  const rig = await rigFor(t);
+  const types = ['broadcast', 'multicast', 'other'] as const;
+  rig.change([...types.map((packettype, n) => ruleOf(n, { packettype })), ruleOf(3, { packettype: 'host' })], []);
+  rig.change([ruleOf(4), ruleOf(5, { packettype: 'broadcast', disabled: true })], []);
+  await rig.deliver();
+  await settledOn(rig);
+  const failures = rig.enforcer.failures();
+  assert.deepEqual(
+    failures.map(({ uuid }) => uuid),
+    [uuidOf(0), uuidOf(1), uuidOf(2)],
+  );
+  for (const [n, type] of types.entries()) {
+    assert.match(failures[n]?.reason ?? '', new RegExp(`packettype ${type} .*LEVEE_EDGE_INGRESS_DEVICES`));
+  }
+  await rig.restart();
+  assert.equal(rig.enforcer.statistics.adoptions, 1);
+  assert.deepEqual(rig.enforcer.failures(), failures);
+  rig.change([ruleOf(0, { packettype: 'host' })], [uuidOf(1)]);
+  await rig.deliver();
+  await settledOn(rig);
+  assert.deepEqual(rig.enforcer.failures(), [failures[2]]);
+});
+
+test('with ingress devices the same rules are in force, and nothing fails', async (t) => {
+  const rig = await createRig({ ingressDevices: ['eth0'] });
+  t.after(() => rig.close());
+  rig.change([ruleOf(1, { packettype: 'broadcast' })], []);
+  await rig.deliver();
+  await settledOn(rig);
+  assert.deepEqual(rig.enforcer.failures(), []);
+  assert.match(rig.dump(), /chain i4_0a000001_32: .*pkttype 1/);
+});
+
 test('a restart takes the table over without a transaction, refusals included, and changes go on from there', async (t) => {
   const rig = await rigFor(t);
   rig.change([...Array.from({ length: 20 }, (_, n) => ruleOf(n)), refusedRule(50)], []);
@@ -238,7 +272,7 @@ test(`${sequences} random sequences of changes, crashes, snapshots, partitions a
   let adoptions = 0;
   for (let seed = 0; seed < sequences; seed++) {
     const random = randomOf(seed);
-    const rig = await createRig(random(2) ? 300 : 1 << 20);
+    const rig = await createRig({ foldAboveBytes: random(2) ? 300 : 1 << 20 });
     const note = `seed ${seed}`;
     try {
       for (let step = 0; step < 10; step++) {

@@ -12,7 +12,7 @@ import type { Logger } from 'pino';
 import { applyEntry, type DesiredState, isChange } from '../state/entry.ts';
 import type { LoadedState, StateStore } from '../state/store.ts';
 import { createBatcher } from './batcher.ts';
-import { createDesiredRules, type DesiredRules } from './desired.ts';
+import { createDesiredRules, type DesiredRules, type Obstacle } from './desired.ts';
 import type { Installed, Installer } from './installer.ts';
 import { createWorkQueue, type Work } from './queue.ts';
 
@@ -28,6 +28,8 @@ export interface Enforcement {
 export interface EnforcerOptions {
   readonly store: StateStore;
   readonly enforcement: Enforcement | undefined;
+  /** What this router cannot do; such rules are among the failures. */
+  readonly obstacle: Obstacle;
   readonly batchMilliseconds: number;
   readonly retryMilliseconds: number;
   readonly logger: Logger;
@@ -68,9 +70,9 @@ export interface Enforcer {
 const wholeLoadShare = 0.25;
 
 export function createEnforcer(options: EnforcerOptions): Enforcer {
-  const { store, enforcement, logger } = options;
+  const { store, enforcement, obstacle, logger } = options;
   let queue = createWorkQueue();
-  let desired: DesiredRules = createDesiredRules();
+  let desired: DesiredRules = createDesiredRules(obstacle);
   let state: DesiredState | undefined;
   let refused = new Map<string, string>();
   let applied: string | undefined;
@@ -249,12 +251,12 @@ export function createEnforcer(options: EnforcerOptions): Enforcer {
 
   const restore = async (loaded: LoadedState): Promise<void> => {
     const point = enforcement && (await findAdoptable(loaded, enforcement));
-    let unreadable: ReadonlyMap<string, string> = new Map();
+    let leftOut: ReadonlyMap<string, string> = new Map();
     if (point && enforcement) {
-      const understood = createDesiredRules(point.rules);
+      const understood = createDesiredRules(obstacle, point.rules);
       const isOut = (uuid: string): boolean => uuid in point.refused;
       enforcement.installer.adopt(understood.all(isOut), point.mark);
-      unreadable = understood.unreadable;
+      leftOut = understood.leftOut;
       await enforcement.adopted();
       statistics.adoptions += 1;
       unsettled = new Set(point.namedLater);
@@ -267,7 +269,7 @@ export function createEnforcer(options: EnforcerOptions): Enforcer {
     for (const entry of loaded.entries) latest = applyEntry(latest, entry, rules);
     state = latest;
     refused = new Map(Object.entries(latest.refused));
-    desired = createDesiredRules(rules, unreadable);
+    desired = createDesiredRules(obstacle, rules, leftOut);
     statistics.rules = rules.size;
     queue = createWorkQueue(latest.cursor);
   };
@@ -304,7 +306,7 @@ export function createEnforcer(options: EnforcerOptions): Enforcer {
     },
     failures() {
       const failures: AgentFailure[] = [];
-      for (const [uuid, reason] of desired.unreadable) failures.push({ uuid, reason });
+      for (const [uuid, reason] of desired.leftOut) failures.push({ uuid, reason });
       for (const [uuid, reason] of refused) failures.push({ uuid, reason });
       return failures;
     },

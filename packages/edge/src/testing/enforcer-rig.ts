@@ -11,6 +11,7 @@ import { pino } from 'pino';
 import { createFakeNft, type FakeNft } from '../drivers/nft/fake.ts';
 import { understand } from '../plan/desired.ts';
 import { createEnforcer, type Enforcer } from '../plan/enforcer.ts';
+import { ingressObstacle } from '../plan/ingress.ts';
 import { createInstaller } from '../plan/installer.ts';
 import { createMarks, readMark } from '../plan/mark.ts';
 import { openStateStore, type StateStore } from '../state/store.ts';
@@ -53,20 +54,25 @@ export function isTakenByKernel(rule: AgentRule): boolean {
   return rule.ratelimit !== refusedRate || rule.disabled;
 }
 
-async function tableOf(rules: Iterable<AgentRule>): Promise<string> {
+async function tableOf(rules: Iterable<AgentRule>, ingressDevices: readonly string[]): Promise<string> {
   const readable = [...rules].filter(isTakenByKernel).flatMap((wire) => {
     const understood = understand(wire);
     return understood.ok ? [understood.rule] : [];
   });
   const world = createFakeNft();
-  await world.open().driver.apply(createCompiler().replace(readable, '0'.repeat(16)).text);
+  await world.open().driver.apply(createCompiler({ ingressDevices }).replace(readable, '0'.repeat(16)).text);
   return world.dump(tableName, markSetName);
 }
 
 /** In memory where the system has such a directory: thousands of syncs of a disk would take minutes. */
 const directories = '/dev/shm';
 
-export async function createRig(foldAboveBytes = 600): Promise<Rig> {
+export interface RigOptions {
+  readonly foldAboveBytes?: number;
+  readonly ingressDevices?: readonly string[];
+}
+
+export async function createRig({ foldAboveBytes = 600, ingressDevices = [] }: RigOptions = {}): Promise<Rig> {
   const directory = mkdtempSync(join(directories, `levee-rig-${process.pid}-`));
   const world = createFakeNft();
   world.refuse = (statement) =>
@@ -96,11 +102,11 @@ export async function createRig(foldAboveBytes = 600): Promise<Rig> {
         return own.dead ? never : result;
       },
     };
-    const marks = createMarks({});
+    const marks = createMarks({ ingressDevices });
     store = openStateStore(directory, foldAboveBytes);
     const installer = createInstaller({
       driver: mortal,
-      createCompiler,
+      createCompiler: () => createCompiler({ ingressDevices }),
       newMark: marks.next,
       readMark: () => readMark(driver, kernel),
       beforeFlush: () => undefined,
@@ -110,6 +116,7 @@ export async function createRig(foldAboveBytes = 600): Promise<Rig> {
     enforcer = createEnforcer({
       store,
       enforcement: { installer, marks, readMark: () => readMark(driver, kernel), adopted: async () => undefined },
+      obstacle: ingressObstacle(ingressDevices),
       batchMilliseconds: 0,
       retryMilliseconds: 5,
       logger: pino({ level: 'silent' }),
@@ -131,7 +138,7 @@ export async function createRig(foldAboveBytes = 600): Promise<Rig> {
   /** Also kept for the moment at which the present cursor is acknowledged. */
   const expected = (): Promise<string> => {
     const cursor = cursorNow();
-    return tableOf(wanted.values()).then((text) => {
+    return tableOf(wanted.values(), ingressDevices).then((text) => {
       tables.set(cursor, text);
       return text;
     });
@@ -153,7 +160,7 @@ export async function createRig(foldAboveBytes = 600): Promise<Rig> {
     );
   };
 
-  tables.set(cursorNow(), await tableOf([]));
+  tables.set(cursorNow(), await tableOf([], ingressDevices));
   await start();
   return {
     world,
