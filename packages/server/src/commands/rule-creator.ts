@@ -21,8 +21,11 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Two: one commit can be on its way to the disk while the next statement runs. */
-const commitsAtOnce = 2;
+/**
+ * Commits are on their way to the disk while the next statements run. Ratio to pgbench on a machine busy with other
+ * work: 0.43 with one, 0.50 with two and four, 0.63 with eight; but eight leave little to gather.
+ */
+const commitsAtOnce = 4;
 const rulesAtOnce = 200;
 
 export function createRuleCreator(pool: Pick<pg.Pool, 'query'>): RuleCreator {
