@@ -60,10 +60,12 @@ export type AgentMessage =
 export const agentHeartbeatSeconds = 5;
 export const agentRulesPerLine = 1000;
 
-/** `dry`: nothing is enforced, and `reason` says why in one sentence. */
+/** `dry`: the agent enforces nothing, and `reason` says why in one sentence. */
 export interface AgentEnforcement {
   mode: 'kernel' | 'dry';
   reason?: string;
+  /** Dry, yet a table that was loaded before is still in the kernel, or may be: removed rules may still drop packets. */
+  table_left?: boolean;
 }
 
 export interface AgentFailure {
