@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import type { AgentRule } from '@levee/contract/agent.ts';
 import { pino } from 'pino';
 import { openNetlink } from './drivers/nft/netlink.ts';
 import { type EdgeConfig, type EdgeHandle, startEdge } from './main.ts';
+import { tableRecordFile } from './state/table-record.ts';
 import { startControlPlane, type TestControlPlane } from './testing/control-plane.ts';
 import { ownDirectory } from './testing/directory.ts';
 import { enterOwnNamespace, nft } from './testing/own-namespace.ts';
@@ -222,6 +225,53 @@ describe('an edge on the real kernel', { skip }, () => {
     assert.equal(status.versions?.driver, 'library');
     assert.equal(status.drift, 0);
     assert.equal(status.counters, 'kernel');
+  });
+
+  test('a dry edge tells of the table that an earlier run left, until it is gone', async (t) => {
+    const { controlPlane, start } = await setUp(t);
+    controlPlane.upsert(ruleOf(1));
+    const first = await start();
+    await acknowledged(controlPlane);
+    await first.stop();
+    const dry = await start({ driver: 'dry' });
+    assert.deepEqual(dry.enforcement, {
+      mode: 'dry',
+      reason:
+        'dry by configuration; but an older table is still in force in the kernel; remove it: nft delete table inet levee',
+      table_left: true,
+    });
+    await until('it is reported', () => controlPlane.reports.at(-1)?.enforcement.table_left === true);
+    nft('delete table inet levee\n');
+    await until('its end is reported', () => controlPlane.reports.at(-1)?.enforcement.table_left === undefined);
+    assert.deepEqual(dry.enforcement, { mode: 'dry', reason: 'dry by configuration' });
+  });
+
+  test('an edge that may not look believes what an earlier run wrote down, and no other', async (t) => {
+    const { controlPlane, config, start } = await setUp(t);
+    controlPlane.upsert(ruleOf(1));
+    const first = await start();
+    await acknowledged(controlPlane);
+    await first.stop();
+    const withoutRights = async (): Promise<Record<string, unknown>> => {
+      const { logger: _, ...settings } = { ...config, driver: 'auto' };
+      const script = new URL('./testing/edge-process.ts', import.meta.url).pathname;
+      const dropping = ['--inh-caps=-all', '--bounding-set=-all', process.execPath, script, JSON.stringify(settings)];
+      const child = spawn('setpriv', dropping, { stdio: ['ignore', 'pipe', 'inherit'] });
+      const gone = new Promise((resolve) => child.once('exit', resolve));
+      try {
+        const [line] = (await once(child.stdout, 'data')) as [Buffer];
+        return JSON.parse(line.toString()) as Record<string, unknown>;
+      } finally {
+        child.kill('SIGKILL');
+        await gone;
+      }
+    };
+    const told = await withoutRights();
+    assert.equal(told.table_left, true);
+    assert.match(String(told.reason), /^not root: .*may still be in force; .*nft delete table inet levee/);
+    const record = join(config.stateDirectory, tableRecordFile);
+    writeFileSync(record, JSON.stringify({ ...JSON.parse(readFileSync(record, 'utf8')), boot_id: 'another' }));
+    assert.equal((await withoutRights()).table_left, undefined);
   });
 
   test('30 kills at any moment under change: nothing acknowledged is ever missing, and all converges', async (t) => {

@@ -18,6 +18,8 @@ import { createInstaller } from './plan/installer.ts';
 import { createMarks, readMark } from './plan/mark.ts';
 import { lockDirectory } from './state/lock.ts';
 import { openStateStore } from './state/store.ts';
+import { openTableRecord, type TableRecord } from './state/table-record.ts';
+import { describeLeft, lookForLeft } from './status/left-table.ts';
 import { describeEnforcement, describeStatus } from './status/status.ts';
 import { parseEndpoints } from './sync/endpoint.ts';
 import { keyFileName } from './sync/enroll.ts';
@@ -59,7 +61,17 @@ export async function startEdge(config: EdgeConfig): Promise<EdgeHandle> {
   }
 
   const counters = access.kernel?.kernel && createCounters(access.kernel.kernel);
-  const enforcement = access.kernel && enforcementOf(access.kernel, counters, config.ingressDevices ?? []);
+  const record = openTableRecord(config.stateDirectory);
+  const enforcement = access.kernel && enforcementOf(access.kernel, counters, record, config);
+  let left: string | undefined;
+  const lookAround = (): void => {
+    if (access.dryReason === undefined) return;
+    const before = left;
+    left = describeLeft(lookForLeft(record));
+    if (left !== before) logger.warn({ reason: left ?? 'no older table is in force' }, 'the edge enforces nothing');
+  };
+  lookAround();
+  const describe = (): AgentEnforcement => describeEnforcement(access.dryReason, enforcer.trouble, left);
   const enforcer = createEnforcer({
     store: openStateStore(config.stateDirectory),
     enforcement,
@@ -77,7 +89,7 @@ export async function startEdge(config: EdgeConfig): Promise<EdgeHandle> {
     answerMilliseconds: reportAnswerMilliseconds,
     logger,
     applied: () => enforcer.applied,
-    enforcement: () => describeEnforcement(access.dryReason, enforcer.trouble),
+    enforcement: describe,
     failures: () => enforcer.failures(),
   });
   await enforcer.start();
@@ -107,6 +119,7 @@ export async function startEdge(config: EdgeConfig): Promise<EdgeHandle> {
   let reporting: Promise<void> = Promise.resolve();
   const account = async (): Promise<void> => {
     try {
+      lookAround();
       if (counters && enforcement) await counters.read(() => enforcement.installer.compiler);
       const status = await describeStatus({
         nft: access.kernel && { version: access.kernel.driver.version, driver: access.kernel.driver.name },
@@ -128,13 +141,13 @@ export async function startEdge(config: EdgeConfig): Promise<EdgeHandle> {
   let stopping = false;
   let timer = schedule();
   logger.info(
-    { enforcement: describeEnforcement(access.dryReason, undefined), rules: enforcer.statistics.rules },
+    { enforcement: describe(), rules: enforcer.statistics.rules },
     access.dryReason === undefined ? 'the edge enforces rules in the kernel' : 'the edge enforces nothing',
   );
 
   return {
     get enforcement() {
-      return describeEnforcement(access.dryReason, enforcer.trouble);
+      return describe();
     },
     get connected() {
       return stream.connected;
@@ -181,15 +194,26 @@ async function closeAccess(access: KernelAccess | undefined): Promise<void> {
 function enforcementOf(
   { driver, kernel }: KernelAccess,
   counters: Counters | undefined,
-  ingressDevices: readonly string[],
+  record: TableRecord,
+  { ingressDevices = [], logger }: EdgeConfig,
 ): Enforcement {
+  const noteTable = (): void => {
+    try {
+      record.note();
+    } catch (error) {
+      logger.error({ err: error }, 'the state directory cannot be written; a dry run would not know of the table');
+    }
+  };
   const marks = createMarks({ ingressDevices });
   const installer = createInstaller({
     driver,
     createCompiler: () => createCompiler({ ingressDevices }),
     newMark: marks.next,
     readMark: () => readMark(driver, kernel),
-    beforeFlush: (chains, compiler) => counters?.beforeFlush(chains, compiler),
+    beforeFlush(chains, compiler) {
+      noteTable();
+      return counters?.beforeFlush(chains, compiler);
+    },
     afterFlush: (chains) => counters?.afterFlush(chains),
     async own(work, whole) {
       kernel?.beginOwn(whole);
@@ -204,7 +228,10 @@ function enforcementOf(
     installer,
     marks,
     readMark: () => readMark(driver, kernel),
-    adopted: async () => counters?.rebase(),
+    async adopted() {
+      noteTable();
+      await counters?.rebase();
+    },
   };
 }
 

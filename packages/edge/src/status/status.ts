@@ -53,8 +53,18 @@ export async function describeStatus(sources: StatusSources): Promise<EdgeStatus
   };
 }
 
-/** `trouble`: the kernel is ours to use, yet takes no transactions at present. */
-export function describeEnforcement(dryReason: string | undefined, trouble: string | undefined): AgentEnforcement {
-  if (dryReason !== undefined) return { mode: 'dry', reason: dryReason };
+/**
+ * `trouble`: the kernel is ours to use, yet takes no transactions at present. `left`: of an older table, while dry.
+ */
+export function describeEnforcement(
+  dryReason: string | undefined,
+  trouble: string | undefined,
+  left: string | undefined,
+): AgentEnforcement {
+  if (dryReason !== undefined) {
+    return left === undefined
+      ? { mode: 'dry', reason: dryReason }
+      : { mode: 'dry', reason: `${dryReason}; ${left}`, table_left: true };
+  }
   return trouble === undefined ? { mode: 'kernel' } : { mode: 'kernel', reason: trouble };
 }

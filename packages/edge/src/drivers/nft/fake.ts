@@ -89,6 +89,7 @@ export function createFakeNft(): FakeNft {
       const own = (): FakeTable | undefined => tables.get(tableName);
       const kernel: NftKernel = {
         generation: () => generation,
+        isTableLoaded: () => own() !== undefined,
         chainCounters: (chain) => countersOf(own(), chain),
         allChainCounters: async () =>
           new Map([...(own()?.chains.keys() ?? [])].map((chain) => [chain, countersOf(own(), chain)] as const)),

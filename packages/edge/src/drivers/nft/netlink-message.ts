@@ -10,6 +10,7 @@ const headerBytes = 20; // nlmsghdr + nfgenmsg
 
 export const messageType = {
   newTable: 0,
+  getTable: 1,
   delTable: 2,
   newChain: 3,
   newRule: 6,

@@ -40,6 +40,12 @@ describe('reading the kernel over netlink', { skip }, () => {
     assert.deepEqual(result, { ok: true, output: '' });
   };
 
+  test('whether the table is there is asked by its name', () => {
+    assert.equal(kernel.isTableLoaded(), true);
+    nft('delete table inet levee\ntable inet other { }\n');
+    assert.equal(kernel.isTableLoaded(), false);
+  });
+
   test('counters are those of the counted rules alone, in order, to the packet and byte', async () => {
     const socket = createSocket('udp4');
     try {

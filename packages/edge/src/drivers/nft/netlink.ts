@@ -210,8 +210,21 @@ export function openNetlink(table: string): NftKernel {
     }
   };
 
+  const isTableLoaded = (): boolean => {
+    ask(requests, request(messageType.getTable, [[1, table]], false));
+    const datagram = receive(requests, scratch, 0);
+    if (typeof datagram === 'number') throw new Error(`netlink request failed (errno ${datagram})`);
+    for (const each of messagesOf(datagram)) {
+      if (each.kind === 'table') return true;
+      if (each.kind === 'error' && each.error === errno.noEntry) return false;
+      if (each.kind === 'error') throw new Error(`the kernel names no table (errno ${each.error})`);
+    }
+    throw new Error('the kernel did not say whether there is a table');
+  };
+
   return {
     generation,
+    isTableLoaded,
     chainCounters(chain) {
       const counters: ChainCounter[] = [];
       const reader = createRuleDumpReader({ counter: (_, packets, bytes) => counters.push({ packets, bytes }) });

@@ -38,6 +38,8 @@ export interface ElementCounter extends ChainCounter {
 export interface NftKernel {
   /** Rises with each transaction in the namespace, whoever made it. */
   generation(): number;
+  /** Whether there is a table of our name. */
+  isTableLoaded(): boolean;
   /** Counters of a chain's counted rules, in order; none when there is no such chain. */
   chainCounters(chain: string): readonly ChainCounter[];
   /**
