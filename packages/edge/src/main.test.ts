@@ -344,6 +344,29 @@ test('a dry edge follows and acknowledges, and says that nothing is enforced', a
   if (!skip) assert.equal(kernelTable(), '');
 });
 
+test('a key that is not accepted any more is said loudly once, the edge goes on asking, and takes up where it was', async (t) => {
+  const { controlPlane, start } = await setUp(t);
+  controlPlane.upsert(ruleOf(1));
+  const said: { level: number; msg: string }[] = [];
+  const logger = pino({ level: 'error' }, { write: (line: string) => said.push(JSON.parse(line)) });
+  const edge = await start({ driver: skip ? 'dry' : 'kernel', logger });
+  await acknowledged(controlPlane);
+  const before = skip ? '' : kernelTable();
+  controlPlane.revokeKey(true);
+  const refused = controlPlane.refusals;
+  await until('stream and reports were refused many times', () => controlPlane.refusals > refused + 20);
+  assert.equal(edge.connected, false);
+  assert.deepEqual(
+    said.map(({ level }) => level),
+    [50],
+  );
+  assert.match(said[0]?.msg ?? '', /enrol the router again/);
+  if (!skip) assert.equal(kernelTable(), before);
+  controlPlane.upsert(ruleOf(2));
+  controlPlane.revokeKey(false);
+  await acknowledged(controlPlane);
+});
+
 test('without a key an edge says where it looked', async (t) => {
   const { config } = await setUp(t);
   const { key: _, ...keyless } = config;

@@ -23,6 +23,7 @@ import { describeLeft, lookForLeft } from './status/left-table.ts';
 import { describeEnforcement, describeStatus } from './status/status.ts';
 import { parseEndpoints } from './sync/endpoint.ts';
 import { keyFileName } from './sync/enroll.ts';
+import { createKeyAlarm } from './sync/key-alarm.ts';
 import { createReporter } from './sync/reporter.ts';
 import { followStream } from './sync/stream.ts';
 
@@ -61,6 +62,7 @@ export async function startEdge(config: EdgeConfig): Promise<EdgeHandle> {
   }
 
   const counters = access.kernel?.kernel && createCounters(access.kernel.kernel);
+  const keyAlarm = createKeyAlarm(logger);
   const record = openTableRecord(config.stateDirectory);
   const enforcement = access.kernel && enforcementOf(access.kernel, counters, record, config);
   let left: string | undefined;
@@ -88,6 +90,7 @@ export async function startEdge(config: EdgeConfig): Promise<EdgeHandle> {
     reconnectMilliseconds: intervals.reconnectMilliseconds,
     answerMilliseconds: reportAnswerMilliseconds,
     logger,
+    keyAlarm,
     applied: () => enforcer.applied,
     enforcement: describe,
     failures: () => enforcer.failures(),
@@ -106,6 +109,7 @@ export async function startEdge(config: EdgeConfig): Promise<EdgeHandle> {
     silenceMilliseconds: intervals.silenceMilliseconds,
     reconnectMilliseconds: intervals.reconnectMilliseconds,
     logger,
+    keyAlarm,
     cursor: () => enforcer.cursor,
     hello(hello, endpoint) {
       logger.info({ router: hello.router.name, location: hello.router.location, endpoint: endpoint.text }, 'connected');

@@ -23,6 +23,7 @@ async function setUp(t: TestContext) {
     reconnectMilliseconds: 20,
     answerMilliseconds: 1_000,
     logger: pino({ level: 'silent' }),
+    keyAlarm: () => undefined,
     applied: () => state.applied,
     enforcement: () => ({ mode: 'kernel' }),
     failures: () => state.failures,

@@ -7,6 +7,7 @@ import type { AgentCounters, AgentEnforcement, AgentFailure, AgentHit, AgentRepo
 import type { Logger } from 'pino';
 import { createBackoff } from './backoff.ts';
 import { createCaller, type Endpoint } from './endpoint.ts';
+import type { KeyAlarm } from './key-alarm.ts';
 
 export interface ReporterOptions {
   readonly endpoints: readonly Endpoint[];
@@ -16,6 +17,7 @@ export interface ReporterOptions {
   readonly reconnectMilliseconds: number;
   readonly answerMilliseconds: number;
   readonly logger: Logger;
+  readonly keyAlarm: KeyAlarm;
   applied(): string | undefined;
   enforcement(): AgentEnforcement;
   failures(): AgentFailure[];
@@ -87,6 +89,7 @@ export function createReporter(options: ReporterOptions): Reporter {
         report,
       );
       if (code !== 200) problem = `answered ${code}`;
+      options.keyAlarm(endpoint.text, code);
     } catch (error) {
       problem = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
     }

@@ -26,6 +26,7 @@ function follow(t: TestContext, addresses: string[], options: Partial<StreamOpti
     silenceMilliseconds: 5_000,
     reconnectMilliseconds: 20,
     logger,
+    keyAlarm: () => undefined,
     cursor: () => seen.cursor,
     hello: (_, endpoint) => seen.hellos.push(endpoint.text),
     snapshot(cursor, rules) {

@@ -7,6 +7,7 @@ import type { AgentHello, AgentRule } from '@levee/contract/agent.ts';
 import type { Logger } from 'pino';
 import { createBackoff } from './backoff.ts';
 import { type Endpoint, openRequest } from './endpoint.ts';
+import type { KeyAlarm } from './key-alarm.ts';
 import { createLineCutter } from './lines.ts';
 import { parseMessage } from './message.ts';
 
@@ -19,6 +20,7 @@ export interface StreamOptions {
   readonly silenceMilliseconds: number;
   readonly reconnectMilliseconds: number;
   readonly logger: Logger;
+  readonly keyAlarm: KeyAlarm;
   /** Everything up to here has been handed on; undefined asks for a snapshot. */
   cursor(): string | undefined;
   hello(hello: AgentHello, endpoint: Endpoint): void;
@@ -114,6 +116,7 @@ function followOnce(
     call.on('error', (error) => end((error as NodeJS.ErrnoException).code ?? error.message));
     call.on('response', (response) => {
       if (response.statusCode !== 200) {
+        options.keyAlarm(endpoint.text, response.statusCode ?? 0);
         response.resume();
         end(`answered ${response.statusCode}`);
         return;

@@ -28,6 +28,10 @@ export interface TestControlPlane {
   restore(): Promise<void>;
   /** Answers of so many reports to come are lost after they were processed. */
   loseAnswers(count: number): void;
+  /** From now on the router's key is refused, and streams are cut; `false` makes it valid again. */
+  revokeKey(revoked: boolean): void;
+  /** Requests that were refused for their key. */
+  readonly refusals: number;
   /** Streams stay open and say nothing more. */
   freeze(): void;
   close(): Promise<void>;
@@ -55,6 +59,8 @@ export async function startControlPlane(options: { socketPath?: string; heartbea
   let acknowledged = -1;
   let lost = 0;
   let frozen = false;
+  let revoked = false;
+  let refusals = 0;
   let server: Server;
   let port = 0;
 
@@ -122,8 +128,10 @@ export async function startControlPlane(options: { socketPath?: string; heartbea
   };
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
     const url = new URL(request.url ?? '/', 'http://localhost');
-    if (request.headers.authorization !== `Bearer ${key}`) response.writeHead(401).end('{}');
-    else if (url.pathname === '/agent/v1/stream') openStream(url, response);
+    if (revoked || request.headers.authorization !== `Bearer ${key}`) {
+      refusals += 1;
+      response.writeHead(401).end('{}');
+    } else if (url.pathname === '/agent/v1/stream') openStream(url, response);
     else if (url.pathname === '/agent/v1/report') takeReport(request, response).catch(() => request.socket.destroy());
     else response.writeHead(404).end('{}');
   };
@@ -193,6 +201,13 @@ export async function startControlPlane(options: { socketPath?: string; heartbea
     restore: listen,
     loseAnswers(count) {
       lost = count;
+    },
+    revokeKey(now) {
+      revoked = now;
+      if (revoked) for (const { response } of watchers) response.destroy();
+    },
+    get refusals() {
+      return refusals;
     },
     freeze() {
       frozen = true;
