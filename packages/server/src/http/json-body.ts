@@ -11,6 +11,8 @@ export type JsonBody =
 
 /** Deeper nesting has no use in any body and costs the checks that follow. */
 const depthMaximum = 64;
+/** More in one object have no use either, and each would cost every check that follows. */
+const membersMaximum = 256;
 
 const refused = (message: string): JsonBody => ({ ok: false, problem: { field: '', code: 'invalid_json', message } });
 
@@ -40,7 +42,9 @@ function faultOf(root: unknown): string | undefined {
         for (const item of holder) if (typeof item === 'object' && item !== null) next.push(item);
         continue;
       }
+      let members = 0;
       for (const name in holder) {
+        if (++members > membersMaximum) return `The body holds an object of more than ${membersMaximum} members.`;
         if (name === '__proto__') return 'The body holds a member named "__proto__", which is refused.';
         const item = (holder as Record<string, unknown>)[name];
         if (typeof item !== 'object' || item === null) continue;

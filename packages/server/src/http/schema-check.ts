@@ -6,6 +6,7 @@ import type { Problem } from '@levee/contract/errors.ts';
 import { showReceived } from '@levee/core/problem.ts';
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import addFormatsModule from 'ajv-formats';
+import { boundValue, type CutMembers } from './bounded-value.ts';
 
 const addFormats = addFormatsModule.default;
 const options = { allErrors: true, verbose: true, strict: true, strictSchema: false, ownProperties: true } as const;
@@ -19,12 +20,14 @@ for (const ajv of [bodies, queries]) addFormats(ajv, ['date-time', 'uuid']);
 export type Check = (value: unknown) => readonly Problem[];
 
 export function compileBodyCheck(schema: object): Check {
-  return checkOf(bodies.compile(withoutId(schema)));
+  return checkOf(schema, bodies.compile(withoutId(schema)));
 }
 
 /** Changes the given object: numbers and booleans take the place of their texts. */
 export function compileQueryCheck(schema: object): Check {
-  return checkOf(queries.compile(withoutId(schema)));
+  // A query is short: the request's head is. It is checked as it is, because the check changes it.
+  const validate = queries.compile(withoutId(schema));
+  return (value) => (validate(value) ? none : problemsOf(validate.errors ?? [], value));
 }
 
 /** Whether `value` is what the schema says; for tests of answers. Undefined when it is. */
@@ -40,11 +43,19 @@ function withoutId(schema: object): object {
 
 const none: readonly Problem[] = [];
 
-function checkOf(validate: ValidateFunction): Check {
-  return (value) => (validate(value) ? none : problemsOf(validate.errors ?? []));
+function checkOf(schema: object, validate: ValidateFunction): Check {
+  return (value) => {
+    const cut: CutMembers[] = [];
+    if (validate(boundValue(schema, value, cut))) return none;
+    const more = cut.map(({ at, count, known }) =>
+      made(at, 'unknown_field', `has ${count} more fields that are not known; known are ${known.join(', ') || 'none'}`),
+    );
+    return [...problemsOf(validate.errors ?? [], value), ...more];
+  };
 }
 
-function problemsOf(found: readonly ErrorObject[]): Problem[] {
+/** `root` is what was received: the check may have seen a part of it. */
+function problemsOf(found: readonly ErrorObject[], root: unknown): Problem[] {
   const problems = new Map<string, Problem>();
   // Of an alternative with null, the branch that was meant says more than "must be null" or "no alternative".
   const meant = found.filter(
@@ -52,7 +63,7 @@ function problemsOf(found: readonly ErrorObject[]): Problem[] {
       error.keyword !== 'anyOf' && !(error.keyword === 'type' && error.params.type === 'null' && found.length > 1),
   );
   for (const error of meant) {
-    const problem = problemOf(error);
+    const problem = problemOf(error, root);
     const key = `${problem.field} ${problem.code}`;
     if (!problems.has(key)) problems.set(key, problem);
   }
@@ -61,7 +72,7 @@ function problemsOf(found: readonly ErrorObject[]): Problem[] {
 
 const escapePointer = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1');
 
-function problemOf(error: ErrorObject): Problem {
+function problemOf(error: ErrorObject, root: unknown): Problem {
   const at = (name: string) => `${error.instancePath}/${escapePointer(name)}`;
   switch (error.keyword) {
     case 'required':
@@ -76,17 +87,28 @@ function problemOf(error: ErrorObject): Problem {
       return made(
         error.instancePath,
         codes[error.keyword] ?? 'invalid',
-        `${allowed(error)}, received ${received(error)}`,
+        `${allowed(error)}, received ${received(error, root)}`,
       );
   }
 }
 
 /** A value that is wrong is shown, unless its field is a secret. */
-function received(error: ErrorObject): string {
+function received(error: ErrorObject, root: unknown): string {
+  const value = valueAt(root, error.instancePath);
   if (/\/password$/.test(error.instancePath)) {
-    return typeof error.data === 'string' ? `one of ${error.data.length} characters` : 'another type';
+    return typeof value === 'string' ? `one of ${value.length} characters` : 'another type';
   }
-  return showReceived(error.data);
+  return showReceived(value);
+}
+
+function valueAt(root: unknown, pointer: string): unknown {
+  let value = root;
+  for (const step of pointer.split('/').slice(1)) {
+    const name = step.replaceAll('~1', '/').replaceAll('~0', '~');
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
+    value = (value as Record<string, unknown>)[name];
+  }
+  return value;
 }
 
 const codes: Record<string, string> = {

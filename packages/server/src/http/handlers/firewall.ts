@@ -172,6 +172,11 @@ async function replace(services: FirewallServices, call: Call, executor: Executo
   const problems: Problem[] = [];
   const rules: WantedSet['rules'][number][] = [];
   for (const [index, each] of wanted.entries()) {
+    if (problems.length >= enoughProblems) {
+      // In the place of the last one that an answer lists.
+      problems.splice(enoughProblems - 1, problems.length, notLookedAt(index, wanted.length));
+      break;
+    }
     const read = readWanted(each, dst, services.now());
     if (read.ok) rules.push(read.rule);
     else for (const problem of read.problems) problems.push(within(`/rules/${index}`, problem));
@@ -186,6 +191,14 @@ async function replace(services: FirewallServices, call: Call, executor: Executo
   const render = () =>
     `{"dst":"${dst}","rules":[${rows.map((row) => renderRule(row, services.states).text).join(',')}],${counts}${extra}}`;
   return { ok: true, value: { change: change === undefined ? undefined : cursorOf(change), render } };
+}
+
+/** More than an answer lists: the rest of a set with so many faults is not looked at. */
+const enoughProblems = 100;
+
+function notLookedAt(index: number, total: number): Problem {
+  const message = `rules: the ${total - index} rules from rules.${index} on were not looked at; mend those before first`;
+  return { field: '/rules', code: 'not_checked', message };
 }
 
 type WantedRule =
