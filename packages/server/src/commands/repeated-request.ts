@@ -27,8 +27,8 @@ const keepStatement = {
 export interface RequestName {
   readonly keyUuid: string;
   readonly key: string;
-  /** SHA-256 of what was asked. */
-  readonly hash: Buffer;
+  /** Of what was asked; 32 bytes that say nothing without the caller's key. */
+  readonly mark: Buffer;
 }
 
 export type Claim =
@@ -38,12 +38,12 @@ export type Claim =
   | { readonly kind: 'other' };
 
 export async function claimRequest(executor: Executor, name: RequestName): Promise<Claim> {
-  const claimed = await executor.rows(claimStatement, [name.keyUuid, name.key, name.hash]);
+  const claimed = await executor.rows(claimStatement, [name.keyUuid, name.key, name.mark]);
   if (claimed.length > 0) return { kind: 'first' };
   const [row] = await executor.rows<{ request_hash: Buffer; answer: Buffer }>(readStatement, [name.keyUuid, name.key]);
   // Swept between the two statements: without a row the answer could not be kept, so claim anew.
   if (row === undefined) return claimRequest(executor, name);
-  return row.request_hash.equals(name.hash) ? { kind: 'repeated', answer: row.answer } : { kind: 'other' };
+  return row.request_hash.equals(name.mark) ? { kind: 'repeated', answer: row.answer } : { kind: 'other' };
 }
 
 export async function keepAnswer(executor: Executor, name: RequestName, sealed: Buffer): Promise<void> {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { type ApiFixture, type Holder, request, startApi } from './testing/api-fixture.ts';
 
@@ -111,6 +112,24 @@ test('a replayed key is the very key, and the database cannot give it away', asy
   assert.equal(again.body.key, first.body.key);
   const { rows } = await api.database.pool.query('select answer from idempotency');
   for (const { answer } of rows as { answer: Buffer }[]) assert.ok(!answer.includes(first.body.key.slice(5, 20)));
+});
+
+test('what is kept of a request does not let anyone try passwords against it', async () => {
+  const named = headers();
+  const body = { email: user.email, password: 'ochre-meadow-tin-71' };
+  const marks: string[] = [];
+  for (const key of [provider.key, await api.key(provider.uuid)]) {
+    const reply = await api.call('resetUserPassword', {}, { key, body, headers: named });
+    assert.equal(reply.status, 200, reply.text);
+  }
+  const { rows } = await api.database.pool.query('select request_hash from idempotency where key = $1', [
+    named['idempotency-key'],
+  ]);
+  for (const { request_hash } of rows as { request_hash: Buffer }[]) marks.push(request_hash.toString('hex'));
+  assert.equal(marks.length, 2);
+  assert.notEqual(marks[0], marks[1], 'the same request of another key leaves another mark');
+  const guess = `POST /v1/user/reset-password\n${JSON.stringify(body)}`;
+  assert.ok(!marks.includes(hash('sha256', guess, 'hex')), 'a guess that is right cannot be told from a wrong one');
 });
 
 test('after 24 hours the key is free again', async () => {

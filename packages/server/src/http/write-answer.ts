@@ -3,7 +3,6 @@
  * kept in that same transaction. Requests under one key at the same time: one is carried out, the others replay its
  * answer. A request that was refused is not kept: it changed nothing, and may be sent again.
  */
-import { hash } from 'node:crypto';
 import type { Operation } from '@levee/contract/operation.ts';
 import type pg from 'pg';
 import { type Executor, executorOf, transact } from '../commands/executor.ts';
@@ -12,6 +11,7 @@ import { claimRequest, keepAnswer, type RequestName } from '../commands/repeated
 import type { Cursor } from '../store/cursor.ts';
 import type { Answered, Call, WriteHandler, Written } from './call.ts';
 import { waitSecondsOf } from './prefer.ts';
+import { requestMark } from './request-mark.ts';
 import { openAnswer, sealAnswer } from './sealed-answer.ts';
 
 export interface WriteServices {
@@ -73,7 +73,8 @@ async function runOnce(
   run: (executor: Executor) => Promise<Outcome<Written>>,
 ): Promise<Outcome<Written | string>> {
   const apiKey = String(call.raw.headers['x-api-key']);
-  const name: RequestName = { keyUuid: call.caller.keyUuid, key, hash: hashOf(call) };
+  const mark = requestMark(apiKey, String(call.raw.method), String(call.raw.url), call.body);
+  const name: RequestName = { keyUuid: call.caller.keyUuid, key, mark };
   const claim = await claimRequest(executor, name);
   if (claim.kind === 'repeated') return done(openAnswer(apiKey, claim.answer));
   if (claim.kind === 'other') {
@@ -86,20 +87,4 @@ async function runOnce(
   const outcome = await run(executor);
   if (outcome.ok) await keepAnswer(executor, name, sealAnswer(apiKey, outcome.value.render()));
   return outcome;
-}
-
-/** The same request whatever the order of members in its body. */
-function hashOf(call: Call): Buffer {
-  const text = `${call.raw.method} ${call.raw.url}\n${sortedJson(call.body)}`;
-  return hash('sha256', text, 'buffer');
-}
-
-function sortedJson(value: unknown): string {
-  return (
-    JSON.stringify(value, (_, each: unknown) =>
-      typeof each === 'object' && each !== null && !Array.isArray(each)
-        ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
-        : each,
-    ) ?? ''
-  );
 }
