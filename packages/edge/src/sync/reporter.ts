@@ -8,6 +8,7 @@ import type { Logger } from 'pino';
 import { createBackoff } from './backoff.ts';
 import { createCaller, type Endpoint } from './endpoint.ts';
 import type { KeyAlarm } from './key-alarm.ts';
+import { fitFailures, takeHits } from './report-size.ts';
 
 export interface ReporterOptions {
   readonly endpoints: readonly Endpoint[];
@@ -47,7 +48,7 @@ export function createReporter(options: ReporterOptions): Reporter {
   let stopped = false;
   let retry: NodeJS.Timeout | undefined;
   let outstanding: AgentCounters | undefined;
-  let gathered = new Map<string, AgentHit>();
+  const gathered = new Map<string, AgentHit>();
   let status: Record<string, unknown> | undefined;
   let failing = false;
   let waiting: (() => void)[] = [];
@@ -62,14 +63,13 @@ export function createReporter(options: ReporterOptions): Reporter {
   const compose = (): AgentReport => {
     if (outstanding === undefined && gathered.size > 0) {
       number += 1;
-      outstanding = { run: options.run, number, hits: [...gathered.values()] };
-      gathered = new Map();
+      outstanding = { run: options.run, number, hits: takeHits(gathered) };
     }
     const cursor = options.applied();
     return {
       ...(cursor === undefined ? {} : { cursor }),
       enforcement: options.enforcement(),
-      failures: options.failures(),
+      failures: fitFailures(options.failures()),
       ...(outstanding ? { counters: outstanding } : {}),
       ...(status ? { status } : {}),
     };
