@@ -1,6 +1,6 @@
 /**
  * What routers' agents may ask: their stream, reporting, enrolling. Not part of the public interface: authenticated by
- * router keys alone, which open nothing else.
+ * router keys alone, which open nothing else, and that before anything of a body is read.
  */
 import { createHash } from 'node:crypto';
 import type { AgentEnrolled } from '@levee/contract/agent.ts';
@@ -31,14 +31,49 @@ export const agentPaths = [
   { method: 'POST', path: '/agent/v1/enroll' },
 ] as const;
 
-/** A report lists every failure and every hit of a router that may hold a hundred thousand rules. */
-const REPORT_MAXIMUM_BYTES = 64 * 1024 * 1024;
+/**
+ * A report lists every rule that the kernel refuses, of a router that may hold a hundred thousand; agents page the hits
+ * and shorten the reasons to stay below (edge: sync/report-size.ts).
+ */
+const REPORT_MAXIMUM_BYTES = 16 * 1024 * 1024;
+const ENROLMENT_MAXIMUM_BYTES = 4 * 1024;
+/** Of one router, being read or stored. An agent sends one at a time; a second one covers an answer that was lost. */
+const REPORTS_AT_ONCE = 2;
 const TOKEN = /^[\w-]{16,128}$/;
 
 export function registerAgentRoutes(app: FastifyInstance, services: AgentServices): void {
-  app.get('/agent/v1/stream', (request, reply) =>
-    guarded(services, reply, async () => {
+  /** Whose request it is; known before a byte of the body is read. */
+  const callers = new WeakMap<FastifyRequest, KnownRouter>();
+  const reporting = new Map<string, number>();
+
+  const authenticated = async (request: FastifyRequest, reply: FastifyReply) => {
+    await guarded(services, reply, async () => {
       const router = await authenticate(services.registry, request);
+      if (router === undefined) refuseKey(reply);
+      else callers.set(request, router);
+    });
+  };
+  const oneByOne = async (request: FastifyRequest, reply: FastifyReply) => {
+    const uuid = callers.get(request)?.uuid;
+    if (uuid === undefined) return;
+    const others = reporting.get(uuid) ?? 0;
+    if (others >= REPORTS_AT_ONCE) {
+      reply.header('retry-after', '1');
+      refuse(reply, 429, 'rate_limited', 'Earlier reports of this router are still being taken: send one at a time.');
+      return;
+    }
+    reporting.set(uuid, others + 1);
+    // Comes in any case, also when the sender goes away in the middle.
+    reply.raw.on('close', () => {
+      const left = (reporting.get(uuid) ?? 1) - 1;
+      if (left > 0) reporting.set(uuid, left);
+      else reporting.delete(uuid);
+    });
+  };
+
+  app.get('/agent/v1/stream', { onRequest: authenticated }, (request, reply) =>
+    guarded(services, reply, async () => {
+      const router = callers.get(request);
       if (router === undefined) return refuseKey(reply);
       const { after } = request.query as { after?: unknown };
       // One that was not given here, or is mangled, is treated as none: the snapshot sets it right.
@@ -48,9 +83,10 @@ export function registerAgentRoutes(app: FastifyInstance, services: AgentService
     }),
   );
 
-  app.post('/agent/v1/report', { bodyLimit: REPORT_MAXIMUM_BYTES }, (request, reply) =>
+  const reports = { onRequest: [authenticated, oneByOne], bodyLimit: REPORT_MAXIMUM_BYTES };
+  app.post('/agent/v1/report', reports, (request, reply) =>
     guarded(services, reply, async () => {
-      const router = await authenticate(services.registry, request);
+      const router = callers.get(request);
       if (router === undefined) return refuseKey(reply);
       const parsed = parseReport(request.body, services.cursors);
       if (!parsed.ok) {
@@ -62,7 +98,7 @@ export function registerAgentRoutes(app: FastifyInstance, services: AgentService
     }),
   );
 
-  app.post('/agent/v1/enroll', (request, reply) =>
+  app.post('/agent/v1/enroll', { bodyLimit: ENROLMENT_MAXIMUM_BYTES }, (request, reply) =>
     guarded(services, reply, async () => {
       const token = (request.body as { token?: unknown } | null | undefined)?.token;
       if (typeof token !== 'string') {
@@ -82,7 +118,8 @@ export function registerAgentRoutes(app: FastifyInstance, services: AgentService
   );
 }
 
-async function guarded(services: AgentServices, reply: FastifyReply, work: () => Promise<unknown>): Promise<unknown> {
+/** Resolves to nothing: a reply is a thenable that waits for its own end, which a hook must not. */
+async function guarded(services: AgentServices, reply: FastifyReply, work: () => Promise<unknown>): Promise<void> {
   try {
     await work();
   } catch (error) {
@@ -94,7 +131,6 @@ async function guarded(services: AgentServices, reply: FastifyReply, work: () =>
       refuse(reply, 500, 'internal', 'The service failed on this request; the request id finds the cause in its log.');
     }
   }
-  return reply;
 }
 
 async function authenticate(registry: RouterRegistry, request: FastifyRequest): Promise<KnownRouter | undefined> {
