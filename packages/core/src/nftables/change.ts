@@ -9,9 +9,9 @@ import type { Family, Prefix } from '../net/prefix.ts';
 import { exchangeLayouts } from './exchange-layouts.ts';
 import type { Journal } from './journal.ts';
 import { planeLetters, type Site } from './layout.ts';
-import { destinationChain, prefixKey, trackChain, trackedSet, trackingChain } from './names.ts';
+import { prefixKey, preroutingHookChain, trackChain, trackedSet } from './names.ts';
 import { canMatch, needsIngress, ownChains } from './rule-text.ts';
-import { destinationLines, trackedSetDefinition, trackingLines, trackLines } from './skeleton.ts';
+import { destinationChains, families, trackedSetDefinition, trackingLines, trackLines } from './skeleton.ts';
 import type { State } from './state.ts';
 import type { Transaction } from './transaction.ts';
 import { countLength, type Work } from './work.ts';
@@ -27,8 +27,6 @@ interface Touched {
   readonly leaving: Set<string>;
   readonly coming: Rule[];
 }
-
-const allFamilies: readonly Family[] = [4, 6];
 
 export function applyDelta(state: State, delta: Delta, journal: Journal, transaction: Transaction): void {
   const work: Work = { state, journal, transaction };
@@ -50,19 +48,18 @@ export function applyDelta(state: State, delta: Delta, journal: Journal, transac
 export function variableChains(state: State): Map<string, readonly string[]> {
   const chains = new Map<string, readonly string[]>();
   for (const plane of state.planes) {
-    const letter = planeLetters[plane.plane];
-    for (const family of allFamilies) {
-      chains.set(destinationChain(letter, family), destinationLines(letter, family, lengthsOf(plane.lengths, family)));
-    }
+    const found = destinationChains(planeLetters[plane.plane], lengthsByFamily(plane.lengths));
+    for (const [name, lines] of found) chains.set(name, lines);
   }
-  const tracked = new Map(allFamilies.map((family) => [family, lengthsOf(state.trackedLengths, family)] as const));
-  chains.set(trackingChain, trackingLines(tracked));
+  chains.set(preroutingHookChain, trackingLines(lengthsByFamily(state.trackedLengths)));
   chains.set(trackChain, trackLines(state.needs.has('fragment marks')));
   return chains;
 }
 
-function lengthsOf(counts: ReadonlyMap<string, number>, family: Family): number[] {
-  return [...counts.keys()].filter((key) => key.startsWith(`${family}_`)).map((key) => Number(key.slice(2)));
+function lengthsByFamily(counts: ReadonlyMap<string, number>): Map<Family, number[]> {
+  const lengths = (family: Family) =>
+    [...counts.keys()].filter((key) => key.startsWith(`${family}_`)).map((key) => Number(key.slice(2)));
+  return new Map(families.map((family) => [family, lengths(family)]));
 }
 
 function exchangeRules(work: Work, delta: Delta): Map<string, Touched> {

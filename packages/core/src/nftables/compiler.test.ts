@@ -46,9 +46,13 @@ describe('chains', () => {
     assert.equal(ports(chain(text, 'c4_00000000_0')), '5');
   });
 
-  it('prefix lengths are probed longest first', () => {
-    const { text } = loaded([udp(1, '0.0.0.0/0', 1), udp(2, '203.0.113.7', 2), udp(3, '203.0.113.0/25', 3)]);
-    assert.deepEqual(chain(text, 'cd4'), [
+  it('prefix lengths are probed longest first, IPv4’s at the hook itself', () => {
+    const six = [udp(4, '2001:db8::/32', 4), udp(5, '2001:db8::1', 5)];
+    const four = [udp(1, '0.0.0.0/0', 1), udp(2, '203.0.113.7', 2), udp(3, '203.0.113.0/25', 3)];
+    const { text } = loaded([...six, ...four]);
+    assert.deepEqual(chain(text, 'cd6'), ['ip6 daddr vmap @cm6_128', 'ip6 daddr & ffff:ffff:: vmap @cm6_32']);
+    assert.deepEqual(chain(text, 'hook_forward')?.slice(1), [
+      'meta nfproto 10 goto cd6',
       'ip daddr vmap @cm4_32',
       'ip daddr & 255.255.255.128 vmap @cm4_25',
       'ip daddr & 0.0.0.0 vmap @cm4_0',
@@ -230,11 +234,11 @@ describe('plans', () => {
 
   it('the mark is replaced in the same transaction, digit for digit', () => {
     const { compiler, text } = loaded(first);
-    assert.match(text, /add element inet levee mark_1 \{ 1\.35\.69\.103 \. 137\.171\.205\.239 \}/);
+    assert.match(text, /add element inet levee mark_2 \{ 1\.35\.69\.103 \. 137\.171\.205\.239 \}/);
     const change = compiler.change({ upsert: more, remove: [] }, 'ffffffff00000001').text;
     assert.match(
       change,
-      /flush set inet levee mark_1\nadd element inet levee mark_1 \{ 255\.255\.255\.255 \. 0\.0\.0\.1 \}/,
+      /flush set inet levee mark_2\nadd element inet levee mark_2 \{ 255\.255\.255\.255 \. 0\.0\.0\.1 \}/,
     );
     assert.throws(() => compiler.change({ upsert: [udp(9, '::1', 9)], remove: [] }, '} flush ruleset'), /mark/);
   });

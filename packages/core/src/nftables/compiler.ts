@@ -9,7 +9,7 @@ import { Journal } from './journal.ts';
 import { countedRules, planeLetters } from './layout.ts';
 import { portTransportsSet, sharedChain } from './names.ts';
 import type { Plane } from './rule-text.ts';
-import { fixedChains, fixedSets, markCommands, portTransportElements } from './skeleton.ts';
+import { fixedChains, fixedSets, hookDeclarations, markCommands, portTransportElements } from './skeleton.ts';
 import { emptyState, holdersOf, isShared, type State } from './state.ts';
 import { Transaction } from './transaction.ts';
 
@@ -75,7 +75,8 @@ export function createCompiler(options: CompilerOptions = {}): Compiler {
     for (const element of portTransportElements()) transaction.addElement(portTransportsSet, element);
     const fixed = fixedChains(ingressDevices);
     applyDelta(fresh, { upsert: rules, remove: [] }, new Journal({ keep: false }), transaction);
-    const text = transaction.replaceText(markCommands(mark), new Map([...fixed, ...variableChains(fresh)]));
+    const frame = new Map([...fixed, ...variableChains(fresh)]);
+    const text = transaction.replaceText(markCommands(mark), frame, hookDeclarations(ingressDevices));
     return planOf(text, countedChains(state), () => {
       state = fresh;
       loaded = true;

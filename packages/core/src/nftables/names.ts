@@ -11,13 +11,12 @@ export const tableName = 'levee';
  * The set whose only element is the generation's mark. The number rises when the layout of the table changes in a way
  * that an older table must not be adopted: a program that looks for its own set finds none, and replaces the table.
  */
-export const markSetName = 'mark_1';
+export const markSetName = 'mark_2';
 
 export const forwardHookChain = 'hook_forward';
+/** What conntrack sees, and what not. */
 export const preroutingHookChain = 'hook_prerouting';
 export const ingressHookChain = 'hook_ingress';
-/** What conntrack sees, and what not. */
-export const trackingChain = 'tracking';
 /** Where tracked packets leave the prerouting hook. */
 export const trackChain = 'track';
 /** Answers and discards: a TCP reset, or ICMP port-unreachable. */
@@ -49,7 +48,7 @@ export function runChain(letter: PlaneLetter, key: string, run: string): string 
   return `${letter}r${key}_${run}`;
 }
 
-/** The chain that picks by destination. */
+/** The chain that picks by destination, where the hook's own does not. */
 export function destinationChain(letter: PlaneLetter, family: Family): string {
   return `${letter}d${family}`;
 }

@@ -19,16 +19,13 @@ import {
   tableName,
   trackChain,
   trackedSet,
-  trackingChain,
 } from './names.ts';
 import { fragmentMark } from './rule-text.ts';
 import type { SetDefinition } from './transaction.ts';
 
 /** nfnetlink's numbers of the families. */
-const families: readonly { readonly family: Family; readonly number: number }[] = [
-  { family: 4, number: 2 },
-  { family: 6, number: 10 },
-];
+const familyNumbers: Record<Family, number> = { 4: 2, 6: 10 };
+export const families: readonly Family[] = [4, 6];
 
 /**
  * Before the kernel puts fragments together (-400) and before conntrack (-200): what is not tracked stays as it
@@ -51,7 +48,7 @@ export function trackedSetDefinition(family: Family, length: number): SetDefinit
 }
 
 /** One probe a length, longest first. `lengths` in any order. */
-export function destinationLines(letter: PlaneLetter, family: Family, lengths: readonly number[]): string[] {
+function destinationLines(letter: PlaneLetter, family: Family, lengths: readonly number[]): string[] {
   return longestFirst(lengths).map(
     (length) => `${masked(family, 'daddr', length)} vmap @${destinationMap(letter, family, length)}`,
   );
@@ -71,7 +68,7 @@ export function trackingLines(tracked: ReadonlyMap<Family, readonly number[]>): 
       }
     }
   }
-  return [...lines, 'fib daddr type local accept', 'notrack'];
+  return [...lines, 'fib daddr type != local notrack'];
 }
 
 /** `marksFragments`: some rule asks for IPv6 fragments, which conntrack is about to put together. */
@@ -92,28 +89,48 @@ export function portTransportElements(): string[] {
   return portTransportNumbers.map(String);
 }
 
-/** Chains that never change. `ingressDevices`: without any there is no ingress hook. */
-export function fixedChains(ingressDevices: readonly string[]): Map<string, readonly string[]> {
-  const chains = new Map<string, readonly string[]>();
-  chains.set(forwardHookChain, ['type filter hook forward priority 0; policy accept;', ...familyLines('c')]);
+/** The first line of each base chain. `ingressDevices`: without any there is no ingress hook. */
+export function hookDeclarations(ingressDevices: readonly string[]): Map<string, string> {
+  const hooks = new Map([
+    [forwardHookChain, 'type filter hook forward priority 0; policy accept;'],
+    [preroutingHookChain, `type filter hook prerouting priority ${beforeDefragmentation}; policy accept;`],
+  ]);
   if (ingressDevices.length > 0) {
     const devices = ingressDevices.map(deviceText).join(', ');
-    chains.set(ingressHookChain, [
-      `type filter hook ingress devices = { ${devices} } priority 0; policy accept;`,
-      // What is addressed to this host's hardware is the forward hook's.
-      ...familyLines(planeLetters.ingress).map((line) => `meta pkttype != 0 ${line}`),
-    ]);
+    hooks.set(ingressHookChain, `type filter hook ingress devices = { ${devices} } priority 0; policy accept;`);
   }
-  chains.set(preroutingHookChain, [
-    `type filter hook prerouting priority ${beforeDefragmentation}; policy accept;`,
-    `goto ${trackingChain}`,
-  ]);
+  return hooks;
+}
+
+/** Chains whose lines never change. */
+export function fixedChains(ingressDevices: readonly string[]): Map<string, readonly string[]> {
+  const chains = new Map<string, readonly string[]>();
+  if (ingressDevices.length > 0) {
+    // What is addressed to this host's hardware is the forward hook's.
+    const dispatch = families.map((family) => `meta pkttype != 0 ${dispatchLine(planeLetters.ingress, family)}`);
+    chains.set(ingressHookChain, dispatch);
+  }
   // A rule's own chain that ends here may be reached from ingress, where no frame is this host's to answer.
   chains.set(refuseChain, [
     'meta pkttype != 0 drop',
     'meta l4proto 6 reject with tcp reset',
     'reject with icmpx port-unreachable',
   ]);
+  return chains;
+}
+
+/**
+ * Where packets meet the choice by destination. At the forward hook IPv4's probes stand in the hook's own chain, which
+ * saves each packet a hop; IPv6 leaves it first, or it would pay a check of the family for each of them.
+ */
+export function destinationChains(
+  letter: PlaneLetter,
+  lengths: ReadonlyMap<Family, readonly number[]>,
+): Map<string, readonly string[]> {
+  const lines = (family: Family) => destinationLines(letter, family, lengths.get(family) ?? []);
+  const chains = new Map<string, readonly string[]>([[destinationChain(letter, 6), lines(6)]]);
+  if (letter === planeLetters.forward) chains.set(forwardHookChain, [dispatchLine(letter, 6), ...lines(4)]);
+  else chains.set(destinationChain(letter, 4), lines(4));
   return chains;
 }
 
@@ -127,8 +144,8 @@ export function markCommands(mark: string): string[] {
   ];
 }
 
-function familyLines(letter: PlaneLetter): string[] {
-  return families.map(({ family, number }) => `meta nfproto ${number} goto ${destinationChain(letter, family)}`);
+function dispatchLine(letter: PlaneLetter, family: Family): string {
+  return `meta nfproto ${familyNumbers[family]} goto ${destinationChain(letter, family)}`;
 }
 
 function masked(family: Family, side: 'daddr' | 'saddr', length: number): string {

@@ -91,8 +91,15 @@ export class Transaction {
     return [...lines, ...mark, ''].join('\n');
   }
 
-  /** The table anew, in place of whatever bears its name; `frame`: chains beside those that were added. */
-  replaceText(mark: readonly string[], frame: ReadonlyMap<string, readonly string[]>): string {
+  /**
+   * The table anew, in place of whatever bears its name. `frame`: chains beside those that were added; `hooks`: the
+   * declaration of those that are base chains.
+   */
+  replaceText(
+    mark: readonly string[],
+    frame: ReadonlyMap<string, readonly string[]>,
+    hooks: ReadonlyMap<string, string>,
+  ): string {
     // The first line is for a kernel without the table, where deleting it would fail.
     const lines = [`add table ${table}`, `delete table ${table}`, `table ${table} {`];
     for (const set of this.#newSets.values()) {
@@ -101,7 +108,10 @@ export class Transaction {
       if (elements.length > 0) lines.push(`elements = { ${elements.join(',\n')} }`);
       lines.push('}');
     }
-    for (const [name, rules] of [...frame, ...this.#newChains]) lines.push(`chain ${name} {`, ...rules, '}');
+    for (const [name, rules] of [...frame, ...this.#newChains]) {
+      const hook = hooks.get(name);
+      lines.push(`chain ${name} {`, ...(hook === undefined ? [] : [hook]), ...rules, '}');
+    }
     return [...lines, '}', ...mark, ''].join('\n');
   }
 

@@ -172,6 +172,8 @@ function* statementsOf(text: string): Generator<string> {
         table = undefined;
       } else throw new Error(`the fake does not know: ${line}`);
     } else if (line === '}') inner = undefined;
+    else if (line.startsWith('type '))
+      continue; // what a set holds, where a chain hooks in
     else if (inner.kind === 'chain') later.push(`add rule ${table} ${inner.name} ${line}`);
     else if (line.startsWith('elements = ')) {
       if (line.endsWith('}')) later.push(`add element ${table} ${inner.name} ${line.replace(/^elements = /, '')}`);
