@@ -87,7 +87,7 @@ async function start(
   if (!operator.ok) return operator;
 
   const tell = (text: string) => log.info(text);
-  const tail = await startChangeTail(database, { log: tell });
+  const tail = await startChangeTail(database, { log: tell, warn: (text) => log.warn(text) });
   undo.push(() => tail.stop());
   const agents = await startAgents(database, tail, {
     log: tell,

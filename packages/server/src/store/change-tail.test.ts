@@ -320,3 +320,50 @@ test('a transaction is never torn apart, however many changes it holds', async (
   assert.equal(second.entries.length, 1);
   assert.ok(compareCursors(second.cursor, first.cursor) > 0);
 });
+
+/** So many deletions logged at once: of rules that never were, which is all that a reader needs to count them. */
+async function logMany(database: Database, count: number): Promise<void> {
+  await database.pool.query(
+    `insert into change (kind, object_uuid) select 'firewall_rule', gen_random_uuid() from generate_series(1, $1)`,
+    [count],
+  );
+}
+
+test('a transaction that stays open hides nothing behind it, however much follows, and is named in a warning', async () => {
+  const database = await postgres.createDatabase();
+  const provider = await seedProvider(database.pool);
+  const warnings: string[] = [];
+  const tail = await startChangeTail(database, { warnMilliseconds: 50, warn: (text) => warnings.push(text) });
+  const holder = await database.connect('a forgotten session');
+  try {
+    const [follower, late] = [new Follower(), new Follower()];
+    const begin = tail.cursor;
+    tail.subscribe(follower);
+    await holder.query('begin');
+    const held = await seedRule(holder, provider);
+    for (let i = 0; i < 6; i++) await logMany(database, 1_000);
+    await logMany(database, 6_000);
+    const rule = await seedRule(database.pool, provider);
+    tail.wake();
+    await waitUntil(() => follower.priorities.has(rule.uuid), 'the rule behind twelve thousand unsettled entries');
+    const leave = await tail.join(begin, late);
+    assert.notEqual(leave, false);
+    assert.ok(late.priorities.has(rule.uuid));
+    assert.equal(follower.entries.length, 0);
+    await waitUntil(() => warnings.length > 0, 'the warning');
+    assert.match(warnings[0] ?? '', /a forgotten session/);
+    const another = await seedRule(database.pool, provider);
+    tail.wake();
+    await waitUntil(() => follower.priorities.has(another.uuid) && late.priorities.has(another.uuid), 'another one');
+
+    await holder.query('commit');
+    const log = await logOf(database);
+    await waitUntil(() => follower.entries.length === log.length, 'the settling');
+    assert.deepEqual(follower.entries.map(formatCursor), log);
+    assert.ok(follower.priorities.has(held.uuid));
+  } finally {
+    await holder.end();
+    await tail.stop();
+    await database.close();
+  }
+});

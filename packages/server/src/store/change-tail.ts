@@ -38,7 +38,11 @@ export interface ChangeTail {
 
 export interface TailOptions {
   readonly pollMilliseconds?: number;
+  /** How long a change may wait for an older transaction before a warning. */
+  readonly warnMilliseconds?: number;
   readonly log?: (message: string) => void;
+  /** Something that an operator should look after. */
+  readonly warn?: (message: string) => void;
 }
 
 export const CHANNEL = 'levee_change';
@@ -50,6 +54,8 @@ const BATCH = 5_000;
 const NOTIFY_MILLISECONDS = 5;
 /** When something is committed but not settled, look again after this, doubling up to the poll. */
 const HELD_MILLISECONDS = 2;
+const WARN_MILLISECONDS = 5_000;
+const WARN_AGAIN_MILLISECONDS = 60_000;
 
 interface Joiner {
   readonly cursor: Cursor;
@@ -72,7 +78,9 @@ class Tail implements ChangeTail {
   connected = false;
   readonly #database: Pick<Database, 'connect' | 'pool'>;
   readonly #pollMilliseconds: number;
+  readonly #warnMilliseconds: number;
   readonly #log: (message: string) => void;
+  readonly #warn: (message: string) => void;
   readonly #replica = newUuid();
   readonly #subscribers = new Set<TailSubscriber>();
   #joiners: Joiner[] = [];
@@ -82,7 +90,11 @@ class Tail implements ChangeTail {
   #stopped = false;
   #awake = false;
   #rouse: (() => void) | undefined;
-  #held = HELD_MILLISECONDS;
+  /** The database snapshot up to which unsettled entries were handed out. */
+  #seen: string | undefined;
+  /** The entry that has been unsettled longest. */
+  #held: { entry: string | undefined; since: number; warned: number } = { entry: undefined, since: 0, warned: 0 };
+  #look = HELD_MILLISECONDS;
   #running: Promise<void> = Promise.resolve();
   #notifyTimer: NodeJS.Timeout | undefined;
   #notifyAgain = false;
@@ -91,7 +103,9 @@ class Tail implements ChangeTail {
   constructor(database: Pick<Database, 'connect' | 'pool'>, options: TailOptions) {
     this.#database = database;
     this.#pollMilliseconds = options.pollMilliseconds ?? 250;
+    this.#warnMilliseconds = options.warnMilliseconds ?? WARN_MILLISECONDS;
     this.#log = options.log ?? (() => {});
+    this.#warn = options.warn ?? this.#log;
   }
 
   async start(): Promise<void> {
@@ -116,7 +130,7 @@ class Tail implements ChangeTail {
   }
 
   wake(): void {
-    this.#held = HELD_MILLISECONDS;
+    this.#look = HELD_MILLISECONDS;
     this.#rouseNow();
     this.#notify();
   }
@@ -159,7 +173,7 @@ class Tail implements ChangeTail {
     try {
       client.on('notification', (message) => {
         if (message.payload === this.#replica) return;
-        this.#held = HELD_MILLISECONDS;
+        this.#look = HELD_MILLISECONDS;
         this.#rouseNow();
       });
       await client.query(`listen ${CHANNEL}`);
@@ -169,6 +183,7 @@ class Tail implements ChangeTail {
       if (first || lost) {
         this.cursor = next;
         this.#early.clear();
+        this.#seen = undefined;
       }
       if (lost && !first) for (const subscriber of [...this.#subscribers]) subscriber.gap();
       client.on('end', () => {
@@ -211,8 +226,8 @@ class Tail implements ChangeTail {
   /** Until woken, or the next look is due. */
   async #sleep(): Promise<void> {
     if (!this.#awake && !this.#stopped) {
-      const milliseconds = this.#early.size > 0 ? Math.min(this.#held, this.#pollMilliseconds) : this.#pollMilliseconds;
-      this.#held = Math.min(this.#held * 2, this.#pollMilliseconds);
+      const milliseconds = this.#early.size > 0 ? Math.min(this.#look, this.#pollMilliseconds) : this.#pollMilliseconds;
+      this.#look = Math.min(this.#look * 2, this.#pollMilliseconds);
       const { promise, resolve } = Promise.withResolvers<void>();
       const timer = setTimeout(resolve, milliseconds);
       this.#rouse = resolve;
@@ -223,38 +238,53 @@ class Tail implements ChangeTail {
     this.#awake = false;
   }
 
+  /** All that is new, in pages; past what is unsettled too, or one open transaction would hide all that follow it. */
   async #read(): Promise<void> {
     const client = this.#client;
     if (client === undefined) return;
+    let after: Cursor | undefined;
+    let snapshot: string | undefined;
     for (;;) {
-      const changes = await changesSince(client, this.cursor, BATCH);
+      const changes = await changesSince(client, this.cursor, BATCH, { ...(after && { after }), seen: this.#seen });
+      snapshot ??= changes.snapshot;
+      if (after !== undefined || changes.unsettled.length > 0) after = changes.last;
       this.#hand(this.#withoutRepeats(changes));
-      if (changes.complete || changes.entries.length === 0 || this.#stopped) break;
+      if (changes.complete || this.#stopped) break;
     }
+    if (this.#early.size === 0) this.#seen = undefined;
+    else this.#seen = snapshot ?? this.#seen;
+    await this.#watchHorizon(client);
     await this.#admit(client);
   }
 
   /** Takes away the objects whose state was handed out before, while their entries were unsettled. */
   #withoutRepeats(changes: ChangesSince): ChangesSince {
     const early = this.#early;
-    const now = new Set(changes.unsettled.map(keyOf));
-    this.#early = now;
-    if (early.size === 0) return changes;
-    const fresh = new Set<string>();
-    for (const entry of [...changes.entries, ...changes.unsettled]) {
-      if (!early.has(keyOf(entry))) fresh.add(entry.objectUuid);
-    }
-    // Beyond a read's limit, an entry handed out early may not be in it: it stays known.
-    const last = changes.unsettled.at(-1) ?? changes.entries.at(-1);
-    if (!changes.complete && last !== undefined) {
-      for (const key of early) if (compareCursors(cursorOfKey(key), last) > 0) now.add(key);
-    }
+    const none = early.size === 0;
+    const unsettled = changes.unsettled.filter((entry) => !early.has(keyOf(entry)));
+    const fresh = new Set(unsettled.map((entry) => entry.objectUuid));
+    for (const entry of changes.entries) if (!early.delete(keyOf(entry))) fresh.add(entry.objectUuid);
+    for (const entry of unsettled) early.add(keyOf(entry));
+    if (none) return changes;
     return {
       ...changes,
-      unsettled: changes.unsettled.filter((entry) => !early.has(keyOf(entry))),
+      unsettled,
       upsert: new Map([...changes.upsert].filter(([uuid]) => fresh.has(uuid))),
       remove: changes.remove.filter((uuid) => fresh.has(uuid)),
     };
+  }
+
+  /** States stay `pending` and cursors stand still while a transaction stays open: whoever runs it should know. */
+  async #watchHorizon(client: pg.Client): Promise<void> {
+    const [oldest] = this.#early;
+    if (oldest !== this.#held.entry) this.#held = { entry: oldest, since: Date.now(), warned: 0 };
+    const held = this.#held;
+    const now = Date.now();
+    if (oldest === undefined || now - held.since < this.#warnMilliseconds) return;
+    if (now - held.warned < WARN_AGAIN_MILLISECONDS) return;
+    held.warned = now;
+    const seconds = Math.round((now - held.since) / 1000);
+    this.#warn(`changes have waited ${seconds} s for an older transaction to end: ${await oldestWriter(client)}`);
   }
 
   #hand(changes: ChangesSince): void {
@@ -277,28 +307,51 @@ class Tail implements ChangeTail {
       const near = joiners.filter((joiner) => !far(joiner));
       const from = near.map((joiner) => joiner.cursor).sort(compareCursors)[0];
       if (from === undefined) continue;
-      // One statement for all of them: whoever stands further on gets a little again, in its present state.
-      const missed = await changesSince(client, from, BATCH).catch((error: Error) => {
+      // The same reading for all of them: whoever stands further on gets a little again, in its present state.
+      const missed = await this.#missedSince(client, from).catch((error: Error) => {
         this.#joiners.unshift(...near);
         throw error;
       });
       for (const { subscriber, resolve } of near) {
-        if (!missed.complete) {
+        if (missed === undefined) {
           resolve(false);
           continue;
         }
-        if (missed.entries.length > 0 || missed.unsettled.length > 0) subscriber.changes(missed);
+        for (const page of missed) subscriber.changes(page);
         resolve(this.subscribe(subscriber));
       }
     }
   }
+
+  /** Undefined when it is more than a page of settled entries: those are read by the joiner itself. */
+  async #missedSince(client: pg.Client, cursor: Cursor): Promise<ChangesSince[] | undefined> {
+    const first = await changesSince(client, cursor, BATCH);
+    if (!first.complete && first.unsettled.length === 0) return undefined;
+    const pages = [first];
+    for (let page = first; !page.complete; ) {
+      page = await changesSince(client, first.cursor, BATCH, { after: page.last });
+      pages.push(page);
+    }
+    return pages.filter((page) => page.entries.length > 0 || page.unsettled.length > 0);
+  }
+}
+
+/** What is visible of it to our role; other roles' sessions show only that they are there. */
+async function oldestWriter(client: pg.Client): Promise<string> {
+  const { rows } = await client.query<{ what: string }>(
+    `select what from (
+        select backend_xid as xid, format('session %s (%s, %s, database %s), transaction %s since %s', pid,
+          coalesce(nullif(application_name, ''), 'no name'), coalesce(state, 'state not visible'), datname, backend_xid,
+          xact_start) as what
+        from pg_stat_activity where backend_xid is not null and pid <> pg_backend_pid()
+        union all
+        select transaction, format('prepared transaction %s of %s, database %s, since %s', gid, owner, database, prepared)
+        from pg_prepared_xacts
+      ) writers order by age(xid) desc limit 1`,
+  );
+  return rows[0]?.what ?? 'which one cannot be seen';
 }
 
 function keyOf(entry: Cursor): string {
   return `${entry.xid}.${entry.position}`;
-}
-
-function cursorOfKey(key: string): Cursor {
-  const [xid, position] = key.split('.');
-  return { xid: Number(xid), position: Number(position) };
 }
