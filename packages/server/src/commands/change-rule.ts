@@ -2,6 +2,7 @@
  * Changes fields of a firewall rule in place: the row keeps its uuid and its order of creation, and no moment exists
  * in which neither the old nor the new rule stands. Only the owner changes a rule.
  */
+import type { Problem } from '@levee/contract/errors.ts';
 import { parsePatch } from '@levee/core/firewall/parse.ts';
 import type { CanonicalRule } from '@levee/core/firewall/wire.ts';
 import type { Caller } from './caller.ts';
@@ -20,6 +21,8 @@ export interface RuleChange {
   /** Undefined: stays. */
   readonly expiresAt: Date | null | undefined;
   readonly confirm: Confirmation | undefined;
+  /** What is wrong beside the rule's own fields: refused together with what is wrong with those. */
+  readonly problems: readonly Problem[];
 }
 
 const lockStatement = {
@@ -63,7 +66,8 @@ export async function changeRule(
   }
   const stored = JSON.parse(before.fields) as CanonicalRule;
   const parsed = parsePatch(stored, change.fields, { uuid: before.uuid, sequence: before.sequence });
-  if (!parsed.ok) return refuse('validation_failed', ...parsed.problems);
+  const wrong = parsed.ok ? change.problems : [...parsed.problems, ...change.problems];
+  if (!parsed.ok || wrong.length > 0) return refuse('validation_failed', ...wrong);
   const { canonical } = parsed;
   const moved = canonical.dst !== stored.dst;
   const place = moved ? (await findPlace(executor, caller, canonical.dst))?.subnet : before.subnet;

@@ -1,6 +1,7 @@
 /** One authenticated request as an operation sees it, and what the operation hands back. Holds no logic. */
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
+import type { Problem } from '@levee/contract/errors.ts';
 import type { Caller } from '../commands/caller.ts';
 import type { Executor } from '../commands/executor.ts';
 import type { Failure } from '../commands/outcome.ts';
@@ -9,9 +10,9 @@ import type { Cursor } from '../store/cursor.ts';
 export interface Call {
   readonly caller: Caller;
   readonly params: Readonly<Record<string, string>>;
-  /** Checked against the operation's query schema. */
+  /** Checked against the operation's query schema (not yet when `judge` sees it). */
   readonly query: Readonly<Record<string, unknown>>;
-  /** Checked against the operation's body schema; a rule's own fields are core's to check. */
+  /** Checked against the operation's body schema, as the query is; a rule's own fields are core's to check. */
   readonly body: unknown;
   readonly raw: IncomingMessage;
 }
@@ -26,8 +27,22 @@ export type Answered =
   | { readonly ok: true; readonly answer: Answer }
   | { readonly ok: false; readonly failure: Failure };
 
-/** Reads only. */
-export type ReadHandler = (call: Call) => Answered | Promise<Answered>;
+/** What a request says, beyond what its schema can tell; or all that is wrong with it. */
+export type Judged =
+  | { readonly ok: true; readonly value?: unknown }
+  | { readonly ok: false; readonly problems: readonly Problem[] };
+
+/**
+ * The checks that need no database. It runs also when the schemas found faults, so that the caller is told everything
+ * at once: what it reads may be of any type then, and a good outcome is not used. Must be synchronous and cheap.
+ */
+type Judge = (call: Call, found: readonly Problem[]) => Judged;
+
+/** Reads only. `judged`: what `judge` made of the request. */
+export interface ReadHandler {
+  readonly judge?: Judge;
+  read(call: Call, judged: unknown): Answered | Promise<Answered>;
+}
 
 /**
  * Writes. `run` gets an executor: a transaction's, or, when `alone` is true, the pool's, because the command is a
@@ -45,9 +60,25 @@ export type Wrote = { readonly ok: true; readonly value: Written } | { readonly 
 
 export interface WriteHandler {
   readonly alone?: boolean;
-  /** Work that must not hold a transaction open (hashing a password); its result goes to `run`. */
-  readonly prepare?: (call: Call) => Promise<{ ok: true; value: unknown } | { ok: false; failure: Failure }>;
-  readonly run: (call: Call, executor: Executor, prepared: unknown) => Promise<Wrote>;
+  readonly judge?: Judge;
+  /** Work that must not hold a transaction open (hashing a password); its result goes to `run` instead of `judged`. */
+  prepare?(judged: unknown): Promise<unknown>;
+  run(call: Call, executor: Executor, judged: unknown): Promise<Wrote>;
 }
 
-export type Handler = { readonly read: ReadHandler } | { readonly write: WriteHandler };
+export type Handler = ReadHandler | { readonly write: WriteHandler };
+
+/** Members of a value that may be of any type: none of what is no object. */
+export function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject ? (value as Record<string, unknown>) : {};
+}
+
+/** Whether the schema found nothing wrong at the field (a JSON pointer, or `?name`) or inside it. */
+export function isSound(found: readonly Problem[], field: string): boolean {
+  return !found.some((problem) => problem.field === field || problem.field.startsWith(`${field}/`));
+}
+
+export function judgedBy(problems: readonly Problem[], value?: unknown): Judged {
+  return problems.length > 0 ? { ok: false, problems } : { ok: true, value };
+}

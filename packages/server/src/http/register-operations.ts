@@ -1,15 +1,17 @@
 /**
  * Makes routes of contract's operations: those that have a handler. One that has none is not served at all: its path
- * answers 404 like any unknown one. Owns the order of judgement: key, role, right to write, query, body, command.
+ * answers 404 like any unknown one. Owns the order of judgement: key, role, right to write,
+ * then all that can be said of the request without the database at once, then the command.
  */
+import type { Problem } from '@levee/contract/errors.ts';
 import type { Operation } from '@levee/contract/operation.ts';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Failure, refuse } from '../commands/outcome.ts';
 import type { Authenticated, KeyRing } from './authentication.ts';
-import type { Answer, Answered, Call, Handler } from './call.ts';
+import type { Answer, Answered, Call, Handler, Judged } from './call.ts';
 import { entityTagOf, holdsAlready } from './entity-tag.ts';
 import { type Check, compileBodyCheck, compileQueryCheck } from './schema-check.ts';
-import { answerWrite, type WriteServices } from './write-answer.ts';
+import { answerWrite, judgeRepeatKey, type WriteServices } from './write-answer.ts';
 
 export interface OperationServices extends WriteServices {
   readonly keys: KeyRing;
@@ -78,16 +80,12 @@ function judgeAndAnswer(operation: Operation, handler: Handler, services: Operat
   const checkQuery = operation.query === undefined ? undefined : compileQueryCheck(operation.query);
   const checkBody =
     operation.body === undefined || judgedByCore.has(operation.id) ? undefined : bodyCheck(operation, operation.body);
-  const headOnly = 'read' in handler;
+  const { judge } = 'read' in handler ? handler : handler.write;
 
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const { caller } = request;
     if (caller === undefined) throw new Error('a request came past the guard');
     const query = request.query as Record<string, unknown>;
-    const problems = checkQuery?.(query).map((each) => ({ ...each, field: `?${each.field.slice(1)}` })) ?? [];
-    if (problems.length > 0) return services.sendFailure(reply, { code: 'validation_failed', details: problems });
-    const wrong = checkBody?.(request.body) ?? [];
-    if (wrong.length > 0) return services.sendFailure(reply, { code: 'validation_failed', details: wrong });
     const call: Call = {
       caller,
       params: request.params as Record<string, string>,
@@ -95,12 +93,29 @@ function judgeAndAnswer(operation: Operation, handler: Handler, services: Operat
       body: request.body,
       raw: request.raw,
     };
-    const answered: Answered = headOnly
-      ? await handler.read(call)
-      : await answerWrite(services, operation, handler.write, call);
+    const found = [
+      ...judgeRepeatKey(operation, call),
+      ...(checkQuery?.(query).map((each) => ({ ...each, field: `?${each.field.slice(1)}` })) ?? []),
+      ...(checkBody?.(request.body) ?? []),
+    ];
+    const judged = judge?.(call, found) ?? sound;
+    if (found.length > 0 || !judged.ok) return services.sendFailure(reply, invalid(found, judged));
+    const answered: Answered =
+      'read' in handler
+        ? await handler.read(call, judged.value)
+        : await answerWrite(services, operation, handler.write, call, judged.value);
     if (!answered.ok) return services.sendFailure(reply, answered.failure);
     send(operation, request, reply, answered.answer);
   };
+}
+
+const sound: Judged = { ok: true };
+
+/** Where the schema has spoken about a field, the judgement of the same field adds nothing. */
+function invalid(found: readonly Problem[], judged: Judged): Failure {
+  const told = new Set(found.map((problem) => problem.field));
+  const more = judged.ok ? [] : judged.problems.filter((problem) => !told.has(problem.field));
+  return { code: 'validation_failed', details: [...found, ...more] };
 }
 
 /** A body that is left out where one is needed is told apart from one of the wrong type. */

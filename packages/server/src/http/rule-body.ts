@@ -31,39 +31,42 @@ export type ReplaceFrame = Type.Static<typeof replaceFrame>;
 
 const nothing: RuleMeta = { expiresAt: undefined, confirmWithinSeconds: undefined };
 
+/** In a change null takes the moment away; a new rule has nothing to take away. */
+export type RuleBodyKind = 'new' | 'change';
+
 /**
- * `prefix` is the JSON pointer to the rule in the body. `fields` is the body itself when it has no field of the
- * change's own; what is no object is passed on as it is, for the parser to refuse.
+ * `fields` is the body itself when it has no field of the change's own; what is no object is passed on as it is, for
+ * the parser to refuse.
  */
 export function splitRuleBody(
   body: unknown,
   now: number,
-  prefix = '',
+  kind: RuleBodyKind = 'new',
 ): { readonly fields: unknown; readonly meta: RuleMeta; readonly problems: readonly Problem[] } {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     return { fields: body, meta: nothing, problems: [] };
   }
   if (!('expires_at' in body || 'confirm_within' in body)) return { fields: body, meta: nothing, problems: [] };
   const { expires_at, confirm_within, ...fields } = body as Record<string, unknown>;
+  const takenAway = expires_at === null && kind === 'change';
   const given: Record<string, unknown> = {};
-  if (expires_at !== undefined && expires_at !== null) given.expires_at = expires_at;
+  if (expires_at !== undefined && !takenAway) given.expires_at = expires_at;
   if (confirm_within !== undefined) given.confirm_within = confirm_within;
   const problems = [...checkMeta(given)];
   const expires = typeof expires_at === 'string' ? new Date(expires_at) : undefined;
   const broken = problems.some((problem) => problem.field === '/expires_at');
-  if (expires !== undefined && !broken && !(expires.getTime() > now)) {
-    problems.push({
-      field: '/expires_at',
-      code: 'in_the_past',
-      message: `expires_at: must be in the future, received ${String(expires_at)}`,
-    });
-  }
+  if (expires !== undefined && !broken && !(expires.getTime() > now)) problems.push(inThePast(String(expires_at)));
   return {
     fields,
     meta: {
-      expiresAt: expires_at === null ? null : expires,
+      expiresAt: takenAway ? null : expires,
       confirmWithinSeconds: typeof confirm_within === 'number' ? confirm_within : undefined,
     },
-    problems: prefix === '' ? problems : problems.map((each) => ({ ...each, field: prefix + each.field })),
+    problems,
   };
+}
+
+export function inThePast(received: string): Problem {
+  const message = `expires_at: must be in the future, received ${received}`;
+  return { field: '/expires_at', code: 'in_the_past', message };
 }

@@ -3,11 +3,11 @@
  * cursors and `Link` header (RFC 8288). The state is derived, so a filter by state is applied to what was read.
  */
 import { Readable } from 'node:stream';
+import type { Problem } from '@levee/contract/errors.ts';
 import { formatPrefix, parsePrefix } from '@levee/core/net/prefix-text.ts';
 import type pg from 'pg';
 import { type RuleListScope, ruleChunks } from '../commands/list-rules.ts';
-import { refuse } from '../commands/outcome.ts';
-import type { Answered, Call } from './call.ts';
+import { type Answered, type Call, type Judged, judgedBy } from './call.ts';
 import { type AppliedStates, renderRule } from './rule-answer.ts';
 
 export interface RuleListServices {
@@ -15,26 +15,38 @@ export interface RuleListServices {
   readonly states: AppliedStates;
 }
 
+/** Where a list begins and what it is narrowed to. */
+export type ListFilter = Pick<RuleListScope, 'dst' | 'after'>;
+
+export function judgeRuleList({ query }: Call): Judged {
+  const problems: Problem[] = [];
+  const dst = typeof query.dst === 'string' ? judgeDestination(query.dst, problems) : undefined;
+  const after = typeof query.cursor === 'string' ? sequenceOf(query.cursor) : 0;
+  if (after === undefined) {
+    const message = 'cursor: is not a cursor of this list; take it from the Link header of the page before';
+    problems.push({ field: '?cursor', code: 'malformed', message });
+  }
+  return judgedBy(problems, { dst, after } as ListFilter);
+}
+
+/** The canonical text of `?dst=`; undefined after a problem was added. */
+export function judgeDestination(given: string, problems: Problem[]): string | undefined {
+  const parsed = parsePrefix(given);
+  if (parsed.ok) return formatPrefix(parsed.prefix);
+  problems.push({ field: '?dst', code: parsed.code, message: `dst: ${parsed.sentence}` });
+  return undefined;
+}
+
 export async function answerRuleList(
   services: RuleListServices,
   call: Call,
   of: RuleListScope['of'],
+  filter: ListFilter,
 ): Promise<Answered> {
   const { query } = call;
-  let dst: string | undefined;
-  if (typeof query.dst === 'string') {
-    const parsed = parsePrefix(query.dst);
-    if (!parsed.ok) return refuse('validation_failed', problem('dst', parsed.code, parsed.sentence));
-    dst = formatPrefix(parsed.prefix);
-  }
-  const after = typeof query.cursor === 'string' ? sequenceOf(query.cursor) : 0;
-  if (after === undefined) {
-    const sentence = 'is not a cursor of this list; take it from the Link header of the page before';
-    return refuse('validation_failed', problem('cursor', 'malformed', sentence));
-  }
   const ownerUuid = typeof query.user_uuid === 'string' ? query.user_uuid : undefined;
   const state = typeof query.state === 'string' ? query.state : undefined;
-  const scope: RuleListScope = { of, ownerUuid, dst, after };
+  const scope: RuleListScope = { of, ownerUuid, ...filter };
   if (typeof query.limit === 'number') return page(services, call, scope, state, query.limit);
   const texts = listTexts(services, scope, state);
   // The first statement decides between an answer and an error; after it only the connection can be cut.
@@ -43,10 +55,6 @@ export async function answerRuleList(
     ok: true,
     answer: { body: Readable.from(resume(first, texts), { objectMode: false, highWaterMark: 65_536 }) },
   };
-}
-
-function problem(name: string, code: string, sentence: string) {
-  return { field: `?${name}`, code, message: `${name}: ${sentence}` };
 }
 
 async function* listTexts(

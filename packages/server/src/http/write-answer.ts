@@ -3,6 +3,7 @@
  * kept in that same transaction. Requests under one key at the same time: one is carried out, the others replay its
  * answer. A request that was refused is not kept: it changed nothing, and may be sent again.
  */
+import type { Problem } from '@levee/contract/errors.ts';
 import type { Operation } from '@levee/contract/operation.ts';
 import type pg from 'pg';
 import { type Executor, executorOf, transact } from '../commands/executor.ts';
@@ -24,24 +25,30 @@ export interface WriteServices {
 
 const keyForm = /^[\x21-\x7e]{1,255}$/;
 
+function repeatKeyOf(operation: Operation, call: Call): string | undefined {
+  const header = call.raw.headers['idempotency-key'];
+  return operation.method === 'POST' && header !== undefined ? String(header) : undefined;
+}
+
+/** What is wrong with the request's Idempotency-Key; empty when nothing is, or none was sent. */
+export function judgeRepeatKey(operation: Operation, call: Call): readonly Problem[] {
+  const key = repeatKeyOf(operation, call);
+  if (key === undefined || keyForm.test(key)) return [];
+  const message = 'Idempotency-Key: must be 1 to 255 visible ASCII characters';
+  return [{ field: 'Idempotency-Key', code: 'malformed', message }];
+}
+
 export async function answerWrite(
   services: WriteServices,
   operation: Operation,
   handler: WriteHandler,
   call: Call,
+  judged: unknown,
 ): Promise<Answered> {
   const headers = call.raw.headers;
-  const repeatKey = operation.method === 'POST' ? headers['idempotency-key'] : undefined;
-  if (repeatKey !== undefined && (typeof repeatKey !== 'string' || !keyForm.test(repeatKey))) {
-    return refuse('validation_failed', {
-      field: 'Idempotency-Key',
-      code: 'malformed',
-      message: 'Idempotency-Key: must be 1 to 255 visible ASCII characters',
-    });
-  }
-  const prepared = await handler.prepare?.(call);
-  if (prepared !== undefined && !prepared.ok) return prepared;
-  const run = (executor: Executor) => handler.run(call, executor, prepared?.value);
+  const repeatKey = repeatKeyOf(operation, call);
+  const prepared = handler.prepare === undefined ? judged : await handler.prepare(judged);
+  const run = (executor: Executor) => handler.run(call, executor, prepared);
 
   let outcome: Outcome<Written | string>;
   if (repeatKey !== undefined) {

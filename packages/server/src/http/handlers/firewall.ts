@@ -1,25 +1,27 @@
 /** From requests about firewall rules to commands, and from rows to answers. Decides nothing itself. */
 import { parsePacket } from '@levee/core/firewall/explain.ts';
+import type { Packet } from '@levee/core/firewall/packet.ts';
 import { parseRule } from '@levee/core/firewall/parse.ts';
-import { formatPrefix, parsePrefix } from '@levee/core/net/prefix-text.ts';
-import { type Problem, quote } from '@levee/core/problem.ts';
+import type { CanonicalRule } from '@levee/core/firewall/wire.ts';
 import type pg from 'pg';
 import { changeRule } from '../../commands/change-rule.ts';
 import { type Confirmation, confirmChange } from '../../commands/confirmation.ts';
 import { type CreatedRule, createRules } from '../../commands/create-rule.ts';
 import { deleteRule } from '../../commands/delete-rule.ts';
+import type { Executor } from '../../commands/executor.ts';
 import { explainPacket } from '../../commands/explain-packet.ts';
 import { type Outcome, refuse } from '../../commands/outcome.ts';
 import { mayRead, type RuleReader } from '../../commands/read-rules.ts';
-import { replaceRules, type WantedSet } from '../../commands/replace-rules.ts';
+import { replaceRules } from '../../commands/replace-rules.ts';
 import type { RuleCreator } from '../../commands/rule-creator.ts';
 import type { ChangePlace } from '../../commands/rule-row.ts';
 import type { Cursor } from '../../store/cursor.ts';
 import { newUuid } from '../../store/new-uuid.ts';
-import type { Answered, Call, Handler, Wrote } from '../call.ts';
+import { type Answered, type Call, type Handler, judgedBy, membersOf, type Wrote } from '../call.ts';
 import { type AppliedStates, confirmationText, renderRule } from '../rule-answer.ts';
-import { checkReplaceFrame, type ReplaceFrame, type RuleMeta, splitRuleBody } from '../rule-body.ts';
-import { answerRuleList } from '../rule-list.ts';
+import { type RuleMeta, splitRuleBody } from '../rule-body.ts';
+import { answerRuleList, judgeRuleList, type ListFilter } from '../rule-list.ts';
+import { type JudgedSet, judgeReplacement } from '../rule-set.ts';
 import { isUuid } from '../uuid-text.ts';
 
 export interface FirewallServices {
@@ -45,16 +47,17 @@ export function firewallHandlers(services: FirewallServices): Record<string, Han
     createFirewallRule: {
       write: {
         alone: true,
-        async run(call, executor) {
+        judge(call) {
           const { fields, meta, problems } = splitRuleBody(call.body ?? {}, services.now());
           const uuid = newUuid();
           const parsed = parseRule(fields, { uuid, sequence: unplaced });
-          if (!parsed.ok) return refuse('validation_failed', ...parsed.problems, ...problems);
-          if (problems.length > 0) return refuse('validation_failed', ...problems);
-          if (meta.expiresAt === null) return refuse('validation_failed', notNull);
-          const { canonical } = parsed;
+          if (!parsed.ok) return { ok: false, problems: [...parsed.problems, ...problems] };
+          return judgedBy(problems, { uuid, canonical: parsed.canonical, meta } satisfies JudgedRule);
+        },
+        async run(call, executor, { uuid, canonical, meta }: JudgedRule) {
           const confirm = confirmationOf(meta);
-          const rule = { caller: call.caller, uuid, canonical, expiresAt: meta.expiresAt, confirm };
+          const expiresAt = meta.expiresAt ?? undefined;
+          const rule = { caller: call.caller, uuid, canonical, expiresAt, confirm };
           if (!executor.inTransaction) return changed(await services.creator.create(rule), confirm);
           const [outcome] = await createRules(executor, [rule]);
           if (outcome === undefined) throw new Error('a rule without an outcome');
@@ -64,20 +67,19 @@ export function firewallHandlers(services: FirewallServices): Record<string, Han
     },
     changeFirewallRule: {
       write: {
+        judge: (call) => judgedBy(Object.keys(membersOf(call.body)).length === 0 ? [emptyChange] : []),
         async run(call, executor) {
           const uuid = call.params.uuid ?? '';
           if (!isUuid(uuid)) return refuse('not_found');
-          const { fields, meta, problems } = splitRuleBody(call.body ?? {}, services.now());
-          const nothing = typeof call.body !== 'object' || call.body === null || Object.keys(call.body).length === 0;
-          if (nothing) return refuse('validation_failed', emptyChange);
-          if (problems.length > 0) return refuse('validation_failed', ...problems);
+          // The rule's own fields are judged together with the stored ones, and these problems are told with theirs.
+          const { fields, meta, problems } = splitRuleBody(call.body, services.now(), 'change');
           const confirm = confirmationOf(meta);
-          const change = { uuid: uuid.toLowerCase(), fields, expiresAt: meta.expiresAt, confirm };
+          const change = { uuid: uuid.toLowerCase(), fields, expiresAt: meta.expiresAt, confirm, problems };
           return changed(await changeRule(executor, call.caller, change), confirm);
         },
       },
     },
-    readFirewallRule: { read: (call) => readRule(services, call) },
+    readFirewallRule: { read: (call: Call) => readRule(services, call) },
     deleteFirewallRule: {
       write: {
         alone: true,
@@ -95,18 +97,31 @@ export function firewallHandlers(services: FirewallServices): Record<string, Han
         },
       },
     },
-    listFirewallRules: { read: (call) => answerRuleList(services, call, { ownerUuid: call.caller.accountUuid }) },
-    listProviderFirewallRules: {
-      read: (call) => answerRuleList(services, call, { providerUuid: call.caller.accountUuid }),
+    listFirewallRules: {
+      judge: judgeRuleList,
+      read: (call: Call, filter: ListFilter) =>
+        answerRuleList(services, call, { ownerUuid: call.caller.accountUuid }, filter),
     },
-    replaceFirewallRules: { write: { run: (call, executor) => replace(services, call, executor) } },
+    listProviderFirewallRules: {
+      judge: judgeRuleList,
+      read: (call: Call, filter: ListFilter) =>
+        answerRuleList(services, call, { providerUuid: call.caller.accountUuid }, filter),
+    },
+    replaceFirewallRules: {
+      write: {
+        judge: (call, found) => judgeReplacement(call, found, services.now()),
+        run: (call: Call, executor: Executor, wanted: JudgedSet) => replace(services, call, executor, wanted),
+      },
+    },
     explainPacket: {
       write: {
         alone: true,
-        async run(call, executor) {
+        judge(call) {
           const parsed = parsePacket(call.body ?? {});
-          if (!parsed.ok) return refuse('validation_failed', ...parsed.problems);
-          const outcome = await explainPacket(executor, call.caller, parsed.packet);
+          return parsed.ok ? { ok: true, value: parsed.packet } : parsed;
+        },
+        async run(call, executor, packet: Packet) {
+          const outcome = await explainPacket(executor, call.caller, packet);
           if (!outcome.ok) return outcome;
           const body = JSON.stringify(outcome.value);
           return { ok: true, value: { render: () => body } };
@@ -133,7 +148,12 @@ export function firewallHandlers(services: FirewallServices): Record<string, Han
   };
 }
 
-const notNull = { field: '/expires_at', code: 'wrong_type', message: 'expires_at: must be a string, received null' };
+interface JudgedRule {
+  readonly uuid: string;
+  readonly canonical: CanonicalRule;
+  readonly meta: RuleMeta;
+}
+
 const emptyChange = {
   field: '',
   code: 'too_few',
@@ -157,31 +177,12 @@ async function readRule(services: FirewallServices, call: Call): Promise<Answere
   return { ok: true, answer: { body: `[${renderRule(row, services.states).text}]` } };
 }
 
-type Executor = Parameters<typeof replaceRules>[0];
-
-async function replace(services: FirewallServices, call: Call, executor: Executor): Promise<Wrote> {
-  const given = String(call.query.dst);
-  const prefix = parsePrefix(given);
-  if (!prefix.ok) {
-    return refuse('validation_failed', { field: '?dst', code: prefix.code, message: `dst: ${prefix.sentence}` });
-  }
-  const dst = formatPrefix(prefix.prefix);
-  const frame = checkReplaceFrame(call.body ?? {});
-  if (frame.length > 0) return refuse('validation_failed', ...frame);
-  const { rules: wanted, confirm_within: withinSeconds } = call.body as ReplaceFrame;
-  const problems: Problem[] = [];
-  const rules: WantedSet['rules'][number][] = [];
-  for (const [index, each] of wanted.entries()) {
-    if (problems.length >= enoughProblems) {
-      // In the place of the last one that an answer lists.
-      problems.splice(enoughProblems - 1, problems.length, notLookedAt(index, wanted.length));
-      break;
-    }
-    const read = readWanted(each, dst, services.now());
-    if (read.ok) rules.push(read.rule);
-    else for (const problem of read.problems) problems.push(within(`/rules/${index}`, problem));
-  }
-  if (problems.length > 0) return refuse('validation_failed', ...problems);
+async function replace(
+  services: FirewallServices,
+  call: Call,
+  executor: Executor,
+  { dst, rules, withinSeconds }: JudgedSet,
+): Promise<Wrote> {
   const confirm = withinSeconds === undefined ? undefined : { changeUuid: newUuid(), withinSeconds };
   const outcome = await replaceRules(executor, call.caller, { dst, rules, confirm });
   if (!outcome.ok) return outcome;
@@ -191,45 +192,4 @@ async function replace(services: FirewallServices, call: Call, executor: Executo
   const render = () =>
     `{"dst":"${dst}","rules":[${rows.map((row) => renderRule(row, services.states).text).join(',')}],${counts}${extra}}`;
   return { ok: true, value: { change: change === undefined ? undefined : cursorOf(change), render } };
-}
-
-/** More than an answer lists: the rest of a set with so many faults is not looked at. */
-const enoughProblems = 100;
-
-function notLookedAt(index: number, total: number): Problem {
-  const message = `rules: the ${total - index} rules from rules.${index} on were not looked at; mend those before first`;
-  return { field: '/rules', code: 'not_checked', message };
-}
-
-type WantedRule =
-  | { readonly ok: true; readonly rule: WantedSet['rules'][number] }
-  | { readonly ok: false; readonly problems: readonly Problem[] };
-
-/** One rule of a set: its destination is the set's, and a confirmation is of the whole set. */
-function readWanted(wire: unknown, dst: string, now: number): WantedRule {
-  const uuid = newUuid();
-  const isObject = typeof wire === 'object' && wire !== null && !Array.isArray(wire);
-  if (isObject && 'confirm_within' in wire) return { ok: false, problems: [ofWholeSet] };
-  const { fields, meta, problems } = splitRuleBody(isObject ? { dst, ...wire } : wire, now);
-  const parsed = parseRule(fields, { uuid, sequence: unplaced });
-  if (!parsed.ok) return { ok: false, problems: [...parsed.problems, ...problems] };
-  const { canonical } = parsed;
-  const all = canonical.dst === dst ? problems : [...problems, otherDestination(canonical.dst, dst)];
-  if (all.length > 0) return { ok: false, problems: all };
-  return { ok: true, rule: { uuid, canonical, expiresAt: meta.expiresAt ?? undefined } };
-}
-
-const ofWholeSet: Problem = {
-  field: '/confirm_within',
-  code: 'unknown_field',
-  message: 'confirm_within: belongs beside rules: the set is confirmed as a whole',
-};
-
-function otherDestination(received: string, dst: string): Problem {
-  const message = `dst: must be the one of the query, ${dst}, received ${quote(received)}`;
-  return { field: '/dst', code: 'not_allowed', message };
-}
-
-function within(at: string, { field, code, message }: Problem): Problem {
-  return { field: at + field, code, message: `${at.slice(1).replaceAll('/', '.')}.${message}` };
 }

@@ -19,7 +19,7 @@ import {
   listRouters,
   type RouterRow,
 } from '../../store/routers.ts';
-import type { Handler } from '../call.ts';
+import { type Handler, judgedBy, membersOf } from '../call.ts';
 
 export interface OperatorServices {
   readonly pool: pg.Pool;
@@ -31,12 +31,13 @@ export function operatorHandlers(services: OperatorServices): Record<string, Han
   return {
     createProvider: {
       write: {
-        async run(call, executor) {
-          const body = call.body as { name: string; prefixes: unknown };
-          const parsed = parseSubnets(body.prefixes, ['prefixes'], { minimum: 0, maximum: 1024 });
-          if (!parsed.ok) return refuse('validation_failed', ...parsed.problems);
-          const prefixes = parsed.subnets.map(formatPrefix);
-          const outcome = await createProvider(executor, { uuid: newUuid(), name: body.name, prefixes });
+        judge(call) {
+          const parsed = parseSubnets(membersOf(call.body).prefixes, ['prefixes'], { minimum: 0, maximum: 1024 });
+          return parsed.ok ? { ok: true, value: parsed.subnets.map(formatPrefix) } : parsed;
+        },
+        async run(call, executor, prefixes: readonly string[]) {
+          const { name } = call.body as { name: string };
+          const outcome = await createProvider(executor, { uuid: newUuid(), name, prefixes });
           if (!outcome.ok) return outcome;
           return { ok: true, value: { render: () => JSON.stringify(providerJson(outcome.value)) } };
         },
@@ -65,12 +66,15 @@ export function operatorHandlers(services: OperatorServices): Record<string, Han
     },
     createRouter: {
       write: {
-        async run(call, executor) {
-          const body = call.body as { name: string; location: string; tunnel_addresses?: string[] };
-          const { problems, addresses } = readTunnelAddresses(body.tunnel_addresses ?? []);
-          if (problems.length > 0) return refuse('validation_failed', ...problems);
-          const created = await createRouter(executor.client, { ...body, tunnelAddresses: addresses });
-          if (!created.ok) return refuse('not_found', noLocation(body.location));
+        judge(call) {
+          const given = membersOf(call.body).tunnel_addresses;
+          const { problems, addresses } = readTunnelAddresses(Array.isArray(given) ? given : []);
+          return judgedBy(problems, addresses);
+        },
+        async run(call, executor, tunnelAddresses: readonly string[]) {
+          const { name, location } = call.body as { name: string; location: string };
+          const created = await createRouter(executor.client, { name, location, tunnelAddresses });
+          if (!created.ok) return refuse('not_found', noLocation(location));
           const { enrolled: _, ...router } = routerJson(created.router);
           const json = {
             ...router,
@@ -115,10 +119,11 @@ function noLocation(received: string): Problem {
 }
 
 /** Canonical; at most one a family. */
-function readTunnelAddresses(given: readonly string[]): { problems: Problem[]; addresses: string[] } {
+function readTunnelAddresses(given: readonly unknown[]): { problems: Problem[]; addresses: string[] } {
   const problems: Problem[] = [];
   const byFamily = new Map<number, string>();
-  for (const [index, text] of given.entries()) {
+  // One more than are allowed: that there are too many is the schema's to say.
+  for (const [index, text] of given.slice(0, 3).entries()) {
     const read = readAddress(text, ['tunnel_addresses', index], problems);
     if (read === undefined) continue;
     if (byFamily.has(read.family)) {

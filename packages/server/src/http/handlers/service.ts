@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { KEY_RANDOM_BYTES, makeKey } from '@levee/core/account/key.ts';
 import { parseSubnets } from '@levee/core/account/subnets.ts';
+import type { Prefix } from '@levee/core/net/prefix.ts';
 import { formatPrefix } from '@levee/core/net/prefix-text.ts';
 import type pg from 'pg';
 import {
@@ -17,8 +18,9 @@ import { loadAccount } from '../../commands/load-account.ts';
 import { refuse } from '../../commands/outcome.ts';
 import { newUuid } from '../../store/new-uuid.ts';
 import type { KeyRing } from '../authentication.ts';
-import type { Handler } from '../call.ts';
+import { type Handler, isSound, judgedBy, membersOf } from '../call.ts';
 import { keyHash } from '../key-hash.ts';
+import { inThePast } from '../rule-body.ts';
 import { isUuid } from '../uuid-text.ts';
 
 export interface ServiceServices {
@@ -32,25 +34,32 @@ export interface ServiceServices {
 interface KeyBody {
   readonly account_uuid?: string;
   readonly name: string;
-  readonly expires_at?: string;
   readonly read_only?: boolean;
-  readonly sources?: readonly string[];
+}
+
+/** Undefined: without that limit. */
+interface KeyLimits {
+  readonly sources: readonly Prefix[] | undefined;
+  readonly expiresAt: Date | undefined;
 }
 
 export function serviceHandlers(services: ServiceServices): Record<string, Handler> {
   return {
     createApiKey: {
       write: {
-        async run(call, executor) {
-          const body = call.body as KeyBody;
-          const sources = body.sources && parseSubnets(body.sources, ['sources'], { minimum: 1, maximum: 64 });
+        judge(call, found) {
+          const { sources: given, expires_at } = membersOf(call.body);
+          const sources =
+            given === undefined ? undefined : parseSubnets(given, ['sources'], { minimum: 1, maximum: 64 });
           const problems = sources === undefined || sources.ok ? [] : [...sources.problems];
-          const expiresAt = body.expires_at === undefined ? undefined : new Date(body.expires_at);
-          if (expiresAt !== undefined && !(expiresAt.getTime() > services.now())) {
-            const message = `expires_at: must be in the future, received ${body.expires_at}`;
-            problems.push({ field: '/expires_at', code: 'in_the_past', message });
-          }
-          if (problems.length > 0) return refuse('validation_failed', ...problems);
+          const isTime = typeof expires_at === 'string' && isSound(found, '/expires_at');
+          const expiresAt = isTime ? new Date(expires_at) : undefined;
+          if (isTime && !(new Date(expires_at).getTime() > services.now())) problems.push(inThePast(expires_at));
+          const limits: KeyLimits = { sources: sources?.ok ? sources.subnets : undefined, expiresAt };
+          return judgedBy(problems, limits);
+        },
+        async run(call, executor, { sources, expiresAt }: KeyLimits) {
+          const body = call.body as KeyBody;
           const holder = await findKeyHolder(executor, call.caller, body.account_uuid);
           if (!holder.ok) return holder;
           const text = makeKey(holder.value.role, randomBytes(KEY_RANDOM_BYTES));
@@ -60,7 +69,7 @@ export function serviceHandlers(services: ServiceServices): Record<string, Handl
             hash: keyHash(text),
             name: body.name,
             readOnly: body.read_only ?? false,
-            sources: sources?.ok ? sources.subnets.map(formatPrefix) : undefined,
+            sources: sources?.map(formatPrefix),
             expiresAt,
           });
           return { ok: true, value: { render: () => JSON.stringify({ ...apiKeyJson(key), key: text }) } };

@@ -1,15 +1,16 @@
 /** From requests about a provider's users to commands, and from rows to answers. Decides nothing itself. */
 import { parseSubnets } from '@levee/core/account/subnets.ts';
+import type { Prefix } from '@levee/core/net/prefix.ts';
 import { formatPrefix } from '@levee/core/net/prefix-text.ts';
+import type { Problem } from '@levee/core/problem.ts';
 import type { AccountWithSubnets } from '../../commands/account-row.ts';
 import { addIps } from '../../commands/add-ips.ts';
 import { createUser } from '../../commands/create-user.ts';
 import { deleteIps } from '../../commands/delete-ips.ts';
-import { refuse } from '../../commands/outcome.ts';
 import { hashPassword, passwordProblem } from '../../commands/password.ts';
 import { resetPassword } from '../../commands/reset-password.ts';
 import { newUuid } from '../../store/new-uuid.ts';
-import type { Handler } from '../call.ts';
+import { type Call, type Handler, isSound, type Judged, judgedBy, membersOf } from '../call.ts';
 
 const subnetBounds = { minimum: 0, maximum: 1024 };
 
@@ -30,18 +31,18 @@ export function userHandlers(): Record<string, Handler> {
   return {
     createUser: {
       write: {
-        async prepare(call) {
-          const body = call.body as { username: string; email: string; password: string; ips: unknown };
-          const subnets = parseSubnets(body.ips, ['ips'], subnetBounds);
-          const weak = passwordProblem(body.password, [body.username, body.email], '/password');
-          const problems = [...(subnets.ok ? [] : subnets.problems), ...(weak === undefined ? [] : [weak])];
-          if (!subnets.ok || problems.length > 0) return refuse('validation_failed', ...problems);
-          const passwordHash = await hashPassword(body.password);
-          return { ok: true, value: { passwordHash, subnets: subnets.subnets.map(formatPrefix) } };
+        judge(call, found) {
+          const { ips, password, username, email } = membersOf(call.body);
+          const problems: Problem[] = [];
+          const subnets = judgeSubnets(ips, problems);
+          if (isSound(found, '/password')) problems.push(...judgePassword(password, [username, email]));
+          return judgedBy(problems, { password, subnets });
         },
-        async run(call, executor, prepared) {
+        async prepare({ password, subnets }: { password: string; subnets: readonly Prefix[] }) {
+          return { passwordHash: await hashPassword(password), subnets: subnets.map(formatPrefix) };
+        },
+        async run(call, executor, { passwordHash, subnets }: { passwordHash: string; subnets: readonly string[] }) {
           const body = call.body as { username: string; email: string; name?: string };
-          const { passwordHash, subnets } = prepared as { passwordHash: string; subnets: string[] };
           const outcome = await createUser(executor, {
             uuid: newUuid(),
             providerUuid: call.caller.accountUuid,
@@ -58,12 +59,10 @@ export function userHandlers(): Record<string, Handler> {
     },
     addUserIps: {
       write: {
-        async run(call, executor) {
-          const body = call.body as { user_uuid: string; ips: unknown };
-          const parsed = parseSubnets(body.ips, ['ips'], subnetBounds);
-          if (!parsed.ok) return refuse('validation_failed', ...parsed.problems);
-          const subnets = parsed.subnets.map(formatPrefix);
-          const outcome = await addIps(executor, call.caller.accountUuid, body.user_uuid, subnets);
+        judge: judgeIps,
+        async run(call, executor, subnets: readonly Prefix[]) {
+          const { user_uuid } = call.body as { user_uuid: string };
+          const outcome = await addIps(executor, call.caller.accountUuid, user_uuid, subnets.map(formatPrefix));
           if (!outcome.ok) return outcome;
           return { ok: true, value: { render: () => JSON.stringify(userJson(outcome.value)) } };
         },
@@ -71,11 +70,10 @@ export function userHandlers(): Record<string, Handler> {
     },
     deleteUserIps: {
       write: {
-        async run(call, executor) {
-          const body = call.body as { user_uuid: string; ips: unknown };
-          const parsed = parseSubnets(body.ips, ['ips'], subnetBounds);
-          if (!parsed.ok) return refuse('validation_failed', ...parsed.problems);
-          const outcome = await deleteIps(executor, call.caller.accountUuid, body.user_uuid, parsed.subnets);
+        judge: judgeIps,
+        async run(call, executor, subnets: readonly Prefix[]) {
+          const { user_uuid } = call.body as { user_uuid: string };
+          const outcome = await deleteIps(executor, call.caller.accountUuid, user_uuid, subnets);
           if (!outcome.ok) return outcome;
           const { account, removedRules, change } = outcome.value;
           const json = { ...userJson(account), removed: { firewall_rules: removedRules } };
@@ -86,15 +84,14 @@ export function userHandlers(): Record<string, Handler> {
     },
     resetUserPassword: {
       write: {
-        async prepare(call) {
-          const { email, password } = call.body as { email: string; password: string };
-          const weak = passwordProblem(password, [email], '/password');
-          if (weak !== undefined) return refuse('validation_failed', weak);
-          return { ok: true, value: await hashPassword(password) };
+        judge(call, found) {
+          const { email, password } = membersOf(call.body);
+          return judgedBy(isSound(found, '/password') ? judgePassword(password, [email]) : [], password);
         },
-        async run(call, executor, prepared) {
+        prepare: (password: string) => hashPassword(password),
+        async run(call, executor, passwordHash: string) {
           const { email } = call.body as { email: string };
-          const outcome = await resetPassword(executor, call.caller.accountUuid, email, String(prepared));
+          const outcome = await resetPassword(executor, call.caller.accountUuid, email, passwordHash);
           if (!outcome.ok) return outcome;
           const body = JSON.stringify({ message: 'The password has been reset.' });
           return { ok: true, value: { render: () => body } };
@@ -102,4 +99,26 @@ export function userHandlers(): Record<string, Handler> {
       },
     },
   };
+}
+
+/** Undefined after problems were added. */
+function judgeSubnets(ips: unknown, problems: Problem[]): readonly Prefix[] | undefined {
+  const parsed = parseSubnets(ips, ['ips'], subnetBounds);
+  if (parsed.ok) return parsed.subnets;
+  problems.push(...parsed.problems);
+  return undefined;
+}
+
+function judgeIps(call: Call): Judged {
+  const problems: Problem[] = [];
+  const subnets = judgeSubnets(membersOf(call.body).ips, problems);
+  return judgedBy(problems, subnets);
+}
+
+/** `others`: what the password must not be made of, of any type and length as it was received. */
+function judgePassword(password: unknown, others: readonly unknown[]): readonly Problem[] {
+  if (typeof password !== 'string') return [];
+  const texts = others.filter((other) => typeof other === 'string' && other.length <= 256) as string[];
+  const weak = passwordProblem(password, texts, '/password');
+  return weak === undefined ? [] : [weak];
 }

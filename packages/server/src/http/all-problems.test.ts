@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { type ApiFixture, type Ask, type Holder, startApi } from './testing/api-fixture.ts';
+
+let api: ApiFixture;
+let provider: Holder;
+let user: Holder;
+let rule: string;
+
+before(async () => {
+  api = await startApi();
+  await api.call('createLocation', {}, { key: api.operatorKey, body: { name: 'fra1' } });
+  provider = await api.provider(['203.0.113.0/24']);
+  user = await api.user(provider, ['203.0.113.0/28']);
+  const body = { dst: '203.0.113.7', protocol: 'udp', action: 'drop' };
+  rule = (await api.call('createFirewallRule', {}, { key: user.key, body })).body.uuid;
+});
+after(() => api.stop());
+
+interface Case {
+  readonly id: string;
+  readonly params?: () => Record<string, string>;
+  readonly key: () => string;
+  readonly ask: Ask;
+  /** Every field that is wrong. */
+  readonly wrong: readonly string[];
+}
+
+const past = '2001-01-01T00:00:00Z';
+const byUser = () => user.key;
+const byProvider = () => provider.key;
+const byOperator = () => api.operatorKey;
+const cases: readonly Case[] = [
+  {
+    id: 'createFirewallRule',
+    key: byUser,
+    ask: {
+      body: { dst: '203.0.113.7/24', protocol: 'udpx', expires_at: null, confirm_within: 1, colour: 1 },
+      headers: { 'idempotency-key': 'a b' },
+    },
+    wrong: ['/dst', '/protocol', '/action', '/expires_at', '/confirm_within', '/colour', 'Idempotency-Key'],
+  },
+  {
+    id: 'changeFirewallRule',
+    params: () => ({ uuid: rule }),
+    key: byUser,
+    ask: { body: { priority: 0, action: 'allow', expires_at: past, confirm_within: 'x', colour: 1 } },
+    wrong: ['/priority', '/action', '/expires_at', '/confirm_within', '/colour'],
+  },
+  {
+    id: 'replaceFirewallRules',
+    key: byUser,
+    ask: {
+      query: '?dst=203.0.113.7&page=1',
+      body: {
+        rules: [
+          { protocol: 'udp', action: 'x', dst: '203.0.113.8', confirm_within: 60, expires_at: past },
+          { protocol: 'tcp', action: 'drop', expires_at: null },
+        ],
+        confirm_within: 2,
+      },
+    },
+    wrong: [
+      '?page',
+      '/confirm_within',
+      '/rules/0/action',
+      '/rules/0/dst',
+      '/rules/0/confirm_within',
+      '/rules/0/expires_at',
+      '/rules/1/expires_at',
+    ],
+  },
+  {
+    id: 'replaceFirewallRules',
+    key: byUser,
+    ask: { query: '?dst=203.0.113.7/24', body: { rules: [{ protocol: 'udp', action: 'x' }, 7], surplus: 1 } },
+    wrong: ['?dst', '/surplus', '/rules/0/action', '/rules/1'],
+  },
+  {
+    id: 'listFirewallRules',
+    key: byUser,
+    ask: { query: '?limit=0&state=on&dst=203.0.113.7/24&cursor=-&page=2' },
+    wrong: ['?limit', '?state', '?dst', '?cursor', '?page'],
+  },
+  {
+    id: 'listProviderFirewallRules',
+    key: byProvider,
+    ask: { query: '?limit=x&user_uuid=me&dst=nowhere&cursor=-' },
+    wrong: ['?limit', '?user_uuid', '?dst', '?cursor'],
+  },
+  {
+    id: 'explainPacket',
+    key: byUser,
+    ask: { body: { dst: 'x', protocol: 'x', port: { src: -1 }, tcpflags: ['x'], payload: '?', colour: 1 } },
+    wrong: ['/dst', '/src', '/protocol', '/port/src', '/tcpflags/0', '/payload', '/colour'],
+  },
+  {
+    id: 'createUser',
+    key: byProvider,
+    ask: {
+      body: { username: 'A', email: 'nobody', password: 'passwordpassword', ips: ['x', '203.0.113.1/24'], colour: 1 },
+    },
+    wrong: ['/username', '/email', '/password', '/ips/0', '/ips/1', '/colour'],
+  },
+  {
+    id: 'createUser',
+    key: byProvider,
+    ask: { body: { username: 7, ips: [7, '203.0.113.64', '203.0.113.64'], password: 'short' } },
+    wrong: ['/username', '/email', '/password', '/ips/0', '/ips/2'],
+  },
+  {
+    id: 'addUserIps',
+    key: byProvider,
+    ask: { body: { user_uuid: 'me', ips: ['x', '203.0.113.1/24'] } },
+    wrong: ['/user_uuid', '/ips/0', '/ips/1'],
+  },
+  {
+    id: 'deleteUserIps',
+    key: byProvider,
+    ask: { body: { user_uuid: 'me', ips: ['x'], all: true } },
+    wrong: ['/user_uuid', '/ips/0', '/all'],
+  },
+  {
+    id: 'resetUserPassword',
+    key: byProvider,
+    ask: { body: { email: 'nobody', password: '123456789012' } },
+    wrong: ['/email', '/password'],
+  },
+  {
+    id: 'createApiKey',
+    key: byUser,
+    ask: { body: { name: '', expires_at: past, sources: ['x', '192.0.2.1/24'], account_uuid: 'me' } },
+    wrong: ['/name', '/expires_at', '/sources/0', '/sources/1', '/account_uuid'],
+  },
+  {
+    id: 'createProvider',
+    key: byOperator,
+    ask: { body: { name: '\n', prefixes: ['x', '203.0.113.1/24'] } },
+    wrong: ['/name', '/prefixes/0', '/prefixes/1'],
+  },
+  {
+    id: 'createLocation',
+    key: byOperator,
+    ask: { body: { name: '-', colour: 1 } },
+    wrong: ['/name', '/colour'],
+  },
+  {
+    id: 'createRouter',
+    key: byOperator,
+    ask: { body: { name: '-', tunnel_addresses: ['x', '192.0.2.1/24'] } },
+    wrong: ['/name', '/location', '/tunnel_addresses/0', '/tunnel_addresses/1'],
+  },
+];
+
+/** Every row of every table that an operation writes. */
+async function stored(): Promise<string> {
+  const tables = ['account', 'subnet', 'firewall_rule', 'change', 'location', 'router', 'confirmation', 'idempotency'];
+  const counts = tables.map(
+    (table) => `(select md5(coalesce(string_agg(t::text, '|' order by t::text), '')) from ${table} t)`,
+  );
+  const { rows } = await api.database.pool.query(
+    `select array[${counts.join(',')}, (select count(*)::text from api_key)] as all`,
+  );
+  return JSON.stringify(rows);
+}
+
+for (const { id, params, key, ask, wrong } of cases) {
+  test(`${id} tells at once that ${wrong.join(', ')} are wrong, and stores nothing`, async () => {
+    const before = await stored();
+    const reply = await api.call(id, params?.(), { key: key(), ...ask });
+    assert.deepEqual([reply.status, reply.body.error], [400, 'validation_failed'], reply.text);
+    const fields = reply.body.details.map((problem: { field: string }) => problem.field);
+    assert.deepEqual([...new Set(fields)].sort(), wrong.toSorted(), reply.text);
+    assert.equal(await stored(), before);
+  });
+}
+
+test('every served operation that takes a body or a query is among the cases', () => {
+  const judged = api.api.operations.filter(({ body, query }) => body !== undefined || query !== undefined);
+  const covered = new Set([...cases.map(({ id }) => id), 'listApiKeys']);
+  assert.deepEqual(
+    judged.map(({ id }) => id).filter((id) => !covered.has(id)),
+    [],
+  );
+});
