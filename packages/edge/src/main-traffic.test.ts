@@ -46,6 +46,8 @@ describe('packets on their way through a router with an edge', { skip }, () => {
       ruleOf(1, dropping),
       ruleOf(2, dropping),
       ruleOf(3, { dst: '10.0.0.0/24', ...dropping, action: 'continue', priority: 1 }),
+      // So many that chains are read one by one.
+      ...Array.from({ length: 200 }, (_, n) => ruleOf(100 + n, { port: { dst: { start: 7000 + n } } })),
     );
     const edge = await start();
     await path.send('10.0.0.1', blocked, 20, 0);

@@ -56,7 +56,8 @@ export function variableChains(state: State): Map<string, readonly string[]> {
   return chains;
 }
 
-function lengthsByFamily(counts: ReadonlyMap<string, number>): Map<Family, number[]> {
+/** The prefix lengths among these length keys. */
+export function lengthsByFamily(counts: ReadonlyMap<string, number>): Map<Family, number[]> {
   const lengths = (family: Family) =>
     [...counts.keys()].filter((key) => key.startsWith(`${family}_`)).map((key) => Number(key.slice(2)));
   return new Map(families.map((family) => [family, lengths(family)]));

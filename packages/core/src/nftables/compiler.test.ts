@@ -234,11 +234,11 @@ describe('plans', () => {
 
   it('the mark is replaced in the same transaction, digit for digit', () => {
     const { compiler, text } = loaded(first);
-    assert.match(text, /add element inet levee mark_2 \{ 1\.35\.69\.103 \. 137\.171\.205\.239 \}/);
+    assert.match(text, /add element inet levee mark_3 \{ 1\.35\.69\.103 \. 137\.171\.205\.239 \}/);
     const change = compiler.change({ upsert: more, remove: [] }, 'ffffffff00000001').text;
     assert.match(
       change,
-      /flush set inet levee mark_2\nadd element inet levee mark_2 \{ 255\.255\.255\.255 \. 0\.0\.0\.1 \}/,
+      /flush set inet levee mark_3\nadd element inet levee mark_3 \{ 255\.255\.255\.255 \. 0\.0\.0\.1 \}/,
     );
     assert.throws(() => compiler.change({ upsert: [udp(9, '::1', 9)], remove: [] }, '} flush ruleset'), /mark/);
   });
@@ -251,6 +251,16 @@ describe('plans', () => {
     );
     assert.deepEqual(flushedChains, ['c4_cb007107_32']);
     assert.deepEqual(compiler.replace([], mark).flushedChains.toSorted(), ['c4_cb007100_24', 'c4_cb007107_32']);
+  });
+
+  it('every map by which packets find chains is named, and counts; a removed length takes its map away', () => {
+    const { compiler, text } = loaded([...first, udp(9, '2001:db8::/32', 9)]);
+    assert.deepEqual(compiler.destinationMaps().toSorted(), ['cm4_24', 'cm4_32', 'cm6_32']);
+    for (const map of compiler.destinationMaps()) assert.match(text, new RegExp(`map ${map} \\{\ntype .*\ncounter\n`));
+    const plan = compiler.change({ upsert: [udp(8, '203.0.0.0/16', 8)], remove: [first[1]?.uuid ?? ''] }, mark);
+    assert.match(plan.text, /^add map inet levee cm4_16 \{ type ipv4_addr : verdict; counter; \}$/m);
+    plan.commit();
+    assert.deepEqual(compiler.destinationMaps().toSorted(), ['cm4_16', 'cm4_32', 'cm6_32']);
   });
 
   it('a rule in place of another with the same text starts from zero', () => {

@@ -4,11 +4,12 @@
  * Must never remember what was not committed.
  */
 import type { Rule } from '../firewall/rule.ts';
-import { applyDelta, type Delta, variableChains } from './change.ts';
+import { applyDelta, type Delta, lengthsByFamily, variableChains } from './change.ts';
 import { Journal } from './journal.ts';
 import { countedRules, planeLetters } from './layout.ts';
-import { portTransportsSet, sharedChain } from './names.ts';
-import type { Plane } from './rule-text.ts';
+import { destinationMap, portTransportsSet, ruleChain, sharedChain } from './names.ts';
+import { type Item, isRun } from './outline.ts';
+import { lineCounts, type Plane } from './rule-text.ts';
 import { fixedChains, fixedSets, hookDeclarations, markCommands, portTransportElements } from './skeleton.ts';
 import { emptyState, holdersOf, isShared, type State } from './state.ts';
 import { Transaction } from './transaction.ts';
@@ -45,6 +46,10 @@ export interface Compiler {
    * when destinations share the chain. Empty for chains that count nothing.
    */
   counterOwners(chain: string): readonly (readonly string[])[];
+  /** The maps by which packets find their chains, one a hook, family and prefix length in use. Their elements count. */
+  destinationMaps(): string[];
+  /** Of the committed state: the chains that count for packets sent to one of these, themselves included. */
+  countedChains(targets: Iterable<string>): Set<string>;
 }
 
 export function createCompiler(options: CompilerOptions = {}): Compiler {
@@ -103,6 +108,8 @@ export function createCompiler(options: CompilerOptions = {}): Compiler {
       return replace([...[...state.rules.values()].filter((rule) => !gone.has(rule.uuid)), ...delta.upsert], mark);
     },
     counterOwners: (chain) => ownersOf(state, chain),
+    destinationMaps: () => destinationMapsOf(state),
+    countedChains: (targets) => countedBehind(state, targets),
   };
 }
 
@@ -115,6 +122,35 @@ function ownersOf(state: State, chain: string): readonly (readonly string[])[] {
     if (first) return first.map((_, index) => holders.flatMap((rules) => rules[index]?.uuid ?? []));
   }
   return [];
+}
+
+function destinationMapsOf(state: State): string[] {
+  return state.planes.flatMap(({ plane, lengths }) =>
+    [...lengthsByFamily(lengths)].flatMap(([family, each]) =>
+      each.map((length) => destinationMap(planeLetters[plane], family, length)),
+    ),
+  );
+}
+
+function countedBehind(state: State, targets: Iterable<string>): Set<string> {
+  const found = new Set<string>();
+  const follow = (chain: string, items: readonly Item[]): void => {
+    // Runs are reached from many chains.
+    if (found.has(chain)) return;
+    found.add(chain);
+    for (const item of items) {
+      if (isRun(item)) follow(item.chain, item.items);
+      else if (!lineCounts(item)) found.add(ruleChain('verdict', item.uuid));
+    }
+  };
+  for (const target of targets) {
+    for (const plane of state.planes) {
+      // Who shares a chain jumps to the same ones from it: one of them tells all.
+      const [items] = holdersOf(plane, target);
+      if (items) follow(target, items);
+    }
+  }
+  return found;
 }
 
 function countedChains(state: State): string[] {

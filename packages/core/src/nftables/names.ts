@@ -11,7 +11,7 @@ export const tableName = 'levee';
  * The set whose only element is the generation's mark. The number rises when the layout of the table changes in a way
  * that an older table must not be adopted: a program that looks for its own set finds none, and replaces the table.
  */
-export const markSetName = 'mark_2';
+export const markSetName = 'mark_3';
 
 export const forwardHookChain = 'hook_forward';
 /** What conntrack sees, and what not. */

@@ -40,7 +40,7 @@ export function lengthKey(family: Family, length: number): string {
 
 export function destinationMapDefinition(letter: PlaneLetter, family: Family, length: number): SetDefinition {
   const name = destinationMap(letter, family, length);
-  return { name, kind: 'map', type: `ipv${family}_addr : verdict` };
+  return { name, kind: 'map', type: `ipv${family}_addr : verdict`, counts: true };
 }
 
 export function trackedSetDefinition(family: Family, length: number): SetDefinition {

@@ -9,6 +9,8 @@ export interface SetDefinition {
   readonly name: string;
   readonly kind: 'set' | 'map';
   readonly type: string;
+  /** Each element counts the packets that find it. */
+  readonly counts?: true;
 }
 
 interface ElementChange {
@@ -77,7 +79,9 @@ export class Transaction {
   /** The change of a table that is loaded. */
   changeText(mark: readonly string[]): string {
     const lines: string[] = [];
-    for (const set of this.#newSets.values()) lines.push(`add ${set.kind} ${table} ${set.name} { type ${set.type}; }`);
+    for (const set of this.#newSets.values()) {
+      lines.push(`add ${set.kind} ${table} ${set.name} { ${propertiesOf(set).join('; ')}; }`);
+    }
     for (const name of this.#newChains.keys()) lines.push(`add chain ${table} ${name}`);
     for (const name of this.flushedChains) lines.push(`flush chain ${table} ${name}`);
     for (const [name, rules] of [...this.#newChains, ...this.#changedChains]) {
@@ -104,7 +108,7 @@ export class Transaction {
     const lines = [`add table ${table}`, `delete table ${table}`, `table ${table} {`];
     for (const set of this.#newSets.values()) {
       const elements = [...(this.#elements.get(set.name)?.add ?? [])];
-      lines.push(`${set.kind} ${set.name} {`, `type ${set.type}`);
+      lines.push(`${set.kind} ${set.name} {`, ...propertiesOf(set));
       if (elements.length > 0) lines.push(`elements = { ${elements.join(',\n')} }`);
       lines.push('}');
     }
@@ -122,6 +126,10 @@ export class Transaction {
     this.#elements.set(set, created);
     return created;
   }
+}
+
+function propertiesOf({ type, counts }: SetDefinition): string[] {
+  return counts ? [`type ${type}`, 'counter'] : [`type ${type}`];
 }
 
 function elementCommands(verb: 'add' | 'delete', set: string, elements: readonly string[]): string[] {

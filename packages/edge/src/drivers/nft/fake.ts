@@ -20,7 +20,7 @@ export interface FakeNft {
   onApply: (moment: 'before' | 'after') => void;
   /** A transaction of some other program's. */
   foreign(text: string): void;
-  /** Packets meet the n-th counted rule of a chain. */
+  /** Packets meet the n-th counted rule of a chain, by way of the first element that leads there. */
   hit(table: string, chain: string, index: number, packets: number): void;
   /** Everything in a table but the set of that name, in one canonical text. */
   dump(table: string, exceptSet?: string): string;
@@ -34,6 +34,8 @@ class Refusal extends Error {}
 export function createFakeNft(): FakeNft {
   let tables: Tables = new Map();
   let counters = new Map<string, { packets: number; bytes: number }[]>();
+  /** Of elements, by set and key; what is taken out and put back begins at nothing. */
+  let elementPackets = new Map<string, number>();
   let generation = 1;
   let foreignTouched = false;
   let transactions = 0;
@@ -41,11 +43,13 @@ export function createFakeNft(): FakeNft {
   const run = (text: string, keep: boolean): NftResult => {
     const next: Tables = structuredClone(tables);
     const flushed = new Set<string>();
+    const removed: string[] = [];
     try {
       for (const statement of statementsOf(text)) {
         const refusal = world.refuse(statement);
         if (refusal !== undefined) throw new Refusal(`${refusal}\n${statement}`);
         execute(next, statement, flushed);
+        removed.push(...removedElements(statement));
       }
     } catch (error) {
       if (error instanceof Refusal) return { ok: false, message: `Error: Could not process rule: ${error.message}` };
@@ -54,7 +58,11 @@ export function createFakeNft(): FakeNft {
     if (keep) {
       tables = next;
       generation += 1;
-      if (flushed.has('*')) counters = new Map();
+      if (flushed.has('*')) {
+        counters = new Map();
+        elementPackets = new Map();
+      }
+      for (const element of removed) elementPackets.delete(element);
       for (const chain of flushed) counters.delete(chain);
     }
     return { ok: true, output: '' };
@@ -95,7 +103,10 @@ export function createFakeNft(): FakeNft {
           new Map([...(own()?.chains.keys() ?? [])].map((chain) => [chain, countersOf(own(), chain)] as const)),
         elements: async (set) => {
           const elements = own()?.sets.get(set);
-          return elements && [...elements].map(([key, verdict]) => elementOf(key, verdict));
+          return (
+            elements &&
+            [...elements].map(([key, verdict]) => elementOf(key, verdict, elementPackets.get(`${set} ${key}`)))
+          );
         },
         beginOwn: () => undefined,
         endOwn: () => undefined,
@@ -116,6 +127,9 @@ export function createFakeNft(): FakeNft {
     hit(table, chain, index, packets) {
       const known = countersOf(tables.get(table), chain);
       if (known[index] === undefined) throw new Error(`no counted rule ${index} in ${chain}`);
+      const owner = tables.get(table);
+      const element = owner && elementTo(owner, chain);
+      if (element !== undefined) elementPackets.set(element, (elementPackets.get(element) ?? 0) + packets);
       counters.set(
         chain,
         known.map((counter, at) =>
@@ -270,13 +284,29 @@ function isReferred(table: FakeTable, chain: string): boolean {
   return false;
 }
 
-function elementOf(key: string, verdict: string): ElementCounter {
+/** As `set key`. */
+function removedElements(statement: string): string[] {
+  const [, set, keys = ''] = /^delete element \w+ \w+ (\w+) \{(.*)\}$/.exec(statement) ?? [];
+  return set === undefined ? [] : keys.split(',').map((key) => `${set} ${key.trim()}`);
+}
+
+/** The first element, as `set key`, whose packets may get to a chain. */
+function elementTo(table: FakeTable, chain: string): string | undefined {
+  const leads = (from: string): boolean =>
+    from === chain || (table.chains.get(from) ?? []).flatMap(targetsOf).some((target) => leads(target));
+  for (const [set, elements] of table.sets) {
+    for (const [key, verdict] of elements) if (targetsOf(verdict).some(leads)) return `${set} ${key}`;
+  }
+  return undefined;
+}
+
+function elementOf(key: string, verdict: string, packets = 0): ElementCounter {
   const octets = key.split(/ \. |\./);
   return {
     key: octets.map((octet) => Number(octet).toString(16).padStart(2, '0')).join(''),
     chain: targetsOf(verdict)[0],
-    packets: 0,
-    bytes: 0,
+    packets,
+    bytes: packets * 100,
   };
 }
 
