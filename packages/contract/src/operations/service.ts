@@ -17,7 +17,9 @@ export const serviceOperations: readonly Operation[] = [
     method: 'POST',
     path: '/api-key',
     summary: 'Issue an API key',
-    description: 'An operator for any account, a provider for itself and its users, a user for itself.',
+    description:
+      'An operator for any account, a provider for itself and its users, a user for itself. A key that is limited makes ' +
+      'none that is wider: not ending later, and from no other `sources`.',
     access: 'write',
     body: apiKeyCreate,
     answer: apiKeyCreated,

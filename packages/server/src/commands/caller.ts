@@ -1,5 +1,6 @@
 /** Who asks: the account behind an API key. Commands trust it; `http/authentication.ts` makes it. */
 import type { Role } from '@levee/contract/operation.ts';
+import type { KeyLimits } from './key-limits.ts';
 
 export interface Caller {
   readonly keyUuid: string;
@@ -7,4 +8,6 @@ export interface Caller {
   readonly role: Role;
   /** A provider's own uuid for a provider; null for the operator. */
   readonly providerUuid: string | null;
+  /** Of the key that was used. */
+  readonly limits: KeyLimits;
 }

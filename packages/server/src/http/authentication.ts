@@ -6,6 +6,7 @@
 import { hash } from 'node:crypto';
 import { BlockList, isIPv6 } from 'node:net';
 import { parseKeyRole } from '@levee/core/account/key.ts';
+import { prefixFromTrusted } from '@levee/core/net/prefix-text.ts';
 import type pg from 'pg';
 import type { Caller } from '../commands/caller.ts';
 import type { Failure } from '../commands/outcome.ts';
@@ -37,7 +38,6 @@ interface Known {
   readonly caller: Caller;
   readonly readOnly: boolean;
   readonly sources: BlockList | undefined;
-  readonly expiresAt: number;
 }
 
 interface Entry {
@@ -80,7 +80,8 @@ export function createKeyRing(pool: Pick<pg.Pool, 'query'>, options: KeyRingOpti
 
   function judge(known: Known | undefined, remoteAddress: string | undefined): Authenticated {
     const at = now();
-    if (known === undefined || known.expiresAt <= at) return invalid;
+    if (known === undefined || (known.caller.limits.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY) <= at)
+      return invalid;
     if (known.sources !== undefined && !isFrom(known.sources, remoteAddress)) return wrongSource;
     lastUses.set(known.caller.keyUuid, at);
     return { ok: true, caller: known.caller, readOnly: known.readOnly };
@@ -146,10 +147,10 @@ function knownOf(row: KeyRow): Known {
       accountUuid: row.account_uuid,
       role: row.role,
       providerUuid: row.provider_uuid,
+      limits: { sources: row.sources?.map(prefixFromTrusted), expiresAt: row.expires_at ?? undefined },
     },
     readOnly: row.read_only,
     sources: row.sources === null ? undefined : blockListOf(row.sources),
-    expiresAt: row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
   };
 }
 

@@ -85,6 +85,44 @@ test('a key that is bound to addresses works from them and from nowhere else', a
   assert.deepEqual([reply.status, reply.body.error], [403, 'source_not_allowed']);
 });
 
+test('a limited key makes none that is wider than itself', async () => {
+  const ends = new Date(Date.now() + 60_000).toISOString();
+  const limited = await issue({ sources: ['127.0.0.0/8', '192.0.2.0/24'], expires_at: ends });
+  const make = (options: object) =>
+    api.call('createApiKey', {}, { key: limited.key, body: { name: 'from a limited one', ...options } });
+  const later = new Date(Date.parse(ends) + 1).toISOString();
+  const wider: readonly [object, readonly string[]][] = [
+    [{}, ['/expires_at', '/sources']],
+    [{ expires_at: ends }, ['/sources']],
+    [{ expires_at: later, sources: ['127.0.0.1'] }, ['/expires_at']],
+    [{ expires_at: ends, sources: ['127.0.0.1', '192.0.2.0/23', '2001:db8::/32'] }, ['/sources/1', '/sources/2']],
+    [{ expires_at: 'never', sources: ['127.0.0.1', 'x'] }, ['/expires_at', '/sources/1']],
+  ];
+  for (const [options, fields] of wider) {
+    const reply = await make(options);
+    assert.equal(reply.status, 400, reply.text);
+    assert.deepEqual(
+      reply.body.details.map((problem: { field: string }) => problem.field),
+      fields,
+      reply.text,
+    );
+  }
+  assert.match((await make({ expires_at: ends })).body.message, /192\.0\.2\.0\/24/, 'says what is allowed');
+  const narrower = await make({ expires_at: ends, sources: ['127.0.0.1', '192.0.2.128/25'] });
+  assert.equal(narrower.status, 200, narrower.text);
+  const free = await api.call('createApiKey', {}, { key: user.key, body: { name: 'from an unlimited one' } });
+  assert.equal(free.status, 200);
+});
+
+test('a key of a provider that is limited makes none that is wider for its users either', async () => {
+  const provider = await api.provider(['198.51.100.0/24']);
+  const its = await api.user(provider, ['198.51.100.0/28']);
+  const limited = await api.key(provider.uuid, { sources: ['127.0.0.0/8'] });
+  const ask = { key: limited, body: { name: 'for a user', account_uuid: its.uuid } };
+  const reply = await api.call('createApiKey', {}, ask);
+  assert.deepEqual([reply.status, reply.body.field], [400, '/sources']);
+});
+
 test('when a key was last used is written, without a write a request', async () => {
   const { key, uuid } = await issue();
   for (let time = 0; time < 5; time++) await whoAmI(key);

@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto';
 import { KEY_RANDOM_BYTES, makeKey } from '@levee/core/account/key.ts';
 import { parseSubnets } from '@levee/core/account/subnets.ts';
-import type { Prefix } from '@levee/core/net/prefix.ts';
 import { formatPrefix } from '@levee/core/net/prefix-text.ts';
 import type pg from 'pg';
 import {
@@ -14,6 +13,7 @@ import {
   revokeApiKey,
 } from '../../commands/api-key.ts';
 import { executorOf } from '../../commands/executor.ts';
+import { findWider, type KeyLimits } from '../../commands/key-limits.ts';
 import { loadAccount } from '../../commands/load-account.ts';
 import { refuse } from '../../commands/outcome.ts';
 import { newUuid } from '../../store/new-uuid.ts';
@@ -37,12 +37,6 @@ interface KeyBody {
   readonly read_only?: boolean;
 }
 
-/** Undefined: without that limit. */
-interface KeyLimits {
-  readonly sources: readonly Prefix[] | undefined;
-  readonly expiresAt: Date | undefined;
-}
-
 export function serviceHandlers(services: ServiceServices): Record<string, Handler> {
   return {
     createApiKey: {
@@ -56,7 +50,11 @@ export function serviceHandlers(services: ServiceServices): Record<string, Handl
           const expiresAt = isTime ? new Date(expires_at) : undefined;
           if (isTime && !(new Date(expires_at).getTime() > services.now())) problems.push(inThePast(expires_at));
           const limits: KeyLimits = { sources: sources?.ok ? sources.subnets : undefined, expiresAt };
-          return judgedBy(problems, limits);
+          // A limit that is wrong in itself is told as that alone.
+          const wider = findWider(call.caller.limits, limits).filter(({ field }) =>
+            field === '/expires_at' ? isSound(found, field) : sources === undefined || sources.ok,
+          );
+          return judgedBy([...problems, ...wider], limits);
         },
         async run(call, executor, { sources, expiresAt }: KeyLimits) {
           const body = call.body as KeyBody;

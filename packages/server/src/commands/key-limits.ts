@@ -1,0 +1,35 @@
+/**
+ * What an API key is limited to, and that a key which makes another gives it no more than it has itself: else whoever
+ * got hold of a key that ends tomorrow, or works from one address, would make itself one without end. Pure.
+ */
+import type { Problem } from '@levee/contract/errors.ts';
+import { type Prefix, prefixContains } from '@levee/core/net/prefix.ts';
+import { formatPrefix } from '@levee/core/net/prefix-text.ts';
+
+/** Undefined: without that limit. */
+export interface KeyLimits {
+  readonly sources: readonly Prefix[] | undefined;
+  readonly expiresAt: Date | undefined;
+}
+
+/** `wanted`: of the new key. The problems point into the body of its creation; none: it is no wider than its maker. */
+export function findWider(maker: KeyLimits, wanted: KeyLimits): readonly Problem[] {
+  const problems: Problem[] = [];
+  const { sources, expiresAt } = maker;
+  if (expiresAt !== undefined && !(wanted.expiresAt !== undefined && wanted.expiresAt <= expiresAt)) {
+    const received = wanted.expiresAt === undefined ? 'nothing' : wanted.expiresAt.toISOString();
+    const message = `expires_at: must be ${expiresAt.toISOString()} or earlier, when the key that makes it ends; received ${received}`;
+    problems.push({ field: '/expires_at', code: 'wider_than_own', message });
+  }
+  if (sources === undefined) return problems;
+  const allowed = `must lie inside the sources of the key that makes it, ${sources.map(formatPrefix).join(', ')}`;
+  if (wanted.sources === undefined) {
+    problems.push({ field: '/sources', code: 'wider_than_own', message: `sources: ${allowed}; received nothing` });
+  }
+  for (const [index, source] of (wanted.sources ?? []).entries()) {
+    if (sources.some((own) => prefixContains(own, source))) continue;
+    const message = `sources.${index}: ${allowed}; received ${formatPrefix(source)}`;
+    problems.push({ field: `/sources/${index}`, code: 'wider_than_own', message });
+  }
+  return problems;
+}
