@@ -5,7 +5,6 @@ import { agentHeartbeatSeconds, agentRulesPerLine } from '@levee/contract/agent.
 import type { FastifyInstance } from 'fastify';
 import type { ChangeTail } from '../store/change-tail.ts';
 import type { Database } from '../store/database.ts';
-import { readLogIdentity } from '../store/log-identity.ts';
 import { type AppliedView, createAppliedView } from './applied-view.ts';
 import { createReportWriter } from './report-writer.ts';
 import { type RouterRegistry, startRouterRegistry } from './router-registry.ts';
@@ -38,8 +37,10 @@ export async function startAgents(
   options: AgentsOptions = {},
 ): Promise<Agents> {
   const log = options.log ?? (() => {});
-  const cursors = createWireCursors(await readLogIdentity(database.pool));
+  const cursors = createWireCursors(() => tail.identity);
   const registry = await startRouterRegistry(database, { log });
+  // What was acknowledged may belong to a log that is no more.
+  const leave = tail.subscribe({ changes: () => {}, gap: () => void registry.refresh().catch(() => {}) });
   const view = createAppliedView(registry);
   const writer = createReportWriter(database.pool, registry);
   const hub = createStreamHub(database.pool, tail, {
@@ -58,6 +59,7 @@ export async function startAgents(
     cursors,
     mount: (app) => registerAgentRoutes(app, { pool: database.pool, registry, writer, hub, cursors, logError }),
     async stop() {
+      leave();
       hub.stop();
       view.stop();
       await registry.stop();

@@ -117,7 +117,7 @@ test('a place in the log of another database acknowledges nothing, and the rest 
   await inWorld(async ({ database, provider, one }) => {
     const router = await enrolled(database, 'edge1');
     const rule = await seedRule(database.pool, provider);
-    const elsewhere = createWireCursors('0123456789').write({ xid: Number(rule.change.xid) + 1000, position: 1 });
+    const elsewhere = createWireCursors(() => '0123456789').write({ xid: Number(rule.change.xid) + 1000, position: 1 });
     const answer = await report(one.base, router.key, { cursor: elsewhere });
     assert.equal(answer.status, 200);
     assert.equal(stateOf(one, rule).state, 'pending');

@@ -12,15 +12,15 @@ export interface WireCursors {
   read(text: string): Cursor | 'foreign' | undefined;
 }
 
-/** @param identity see store/log-identity.ts. */
-export function createWireCursors(identity: string): WireCursors {
+/** @param identity of the log that is followed now: see store/log-identity.ts. */
+export function createWireCursors(identity: () => string): WireCursors {
   return {
-    write: (cursor) => `${formatCursor(cursor)}.${identity}`,
+    write: (cursor) => `${formatCursor(cursor)}.${identity()}`,
     read(text) {
       const match = /^(\d+\.\d+)\.([0-9a-f]{10})$/.exec(text);
       const cursor = match?.[1] === undefined ? undefined : parseCursor(match[1]);
       if (cursor === undefined) return undefined;
-      return match?.[2] === identity ? cursor : 'foreign';
+      return match?.[2] === identity() ? cursor : 'foreign';
     },
   };
 }

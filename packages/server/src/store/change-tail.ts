@@ -8,6 +8,8 @@ import type pg from 'pg';
 import { type ChangesSince, changesSince, readHorizon } from './change-log.ts';
 import { type Cursor, compareCursors } from './cursor.ts';
 import type { Database } from './database.ts';
+import { followLog } from './log-history.ts';
+import { readLogIdentity } from './log-identity.ts';
 import { newUuid } from './new-uuid.ts';
 
 export interface TailSubscriber {
@@ -23,6 +25,8 @@ export interface TailSubscriber {
 export interface ChangeTail {
   /** Everything up to here has been handed out. */
   readonly cursor: Cursor;
+  /** Which log the cursor belongs to; another one after a fail-over (log-identity.ts). */
+  readonly identity: string;
   /** False while the database is away. */
   readonly connected: boolean;
   subscribe(subscriber: TailSubscriber): () => void;
@@ -75,6 +79,7 @@ export async function startChangeTail(
 
 class Tail implements ChangeTail {
   cursor: Cursor = { xid: 0, position: 0 };
+  identity = '';
   connected = false;
   readonly #database: Pick<Database, 'connect' | 'pool'>;
   readonly #pollMilliseconds: number;
@@ -177,9 +182,13 @@ class Tail implements ChangeTail {
         this.#rouseNow();
       });
       await client.query(`listen ${CHANNEL}`);
+      const other = (await readLogIdentity(client)) !== this.identity;
+      const followed = other ? await followLog(this.#database) : undefined;
+      if (followed?.rebased) this.#warn('the database has another history than before: routers are brought up anew');
       const { next, floor } = await readHorizon(client);
       const first = this.cursor.xid === 0;
-      const lost = compareCursors(this.cursor, floor) < 0 || compareCursors(this.cursor, next) > 0;
+      const lost = other || compareCursors(this.cursor, floor) < 0 || compareCursors(this.cursor, next) > 0;
+      this.identity = followed?.identity ?? this.identity;
       if (first || lost) {
         this.cursor = next;
         this.#early.clear();

@@ -5,6 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import type pg from 'pg';
+import type { Statements } from './change-log.ts';
 
 /** The cluster, its history (a new timeline begins at each recovery or promotion), the database in it. */
 const IDENTITY = `select (select system_identifier from pg_control_system())::text as cluster,
@@ -12,8 +13,8 @@ const IDENTITY = `select (select system_identifier from pg_control_system())::te
   (select oid from pg_database where datname = current_database())::text as database`;
 
 /** Ten characters of [0-9a-f]. Throws what the driver throws. */
-export async function readLogIdentity(pool: Pick<pg.Pool, 'query'>): Promise<string> {
-  const { rows } = await pool.query<{ cluster: string; timeline: string; database: string }>(IDENTITY);
+export async function readLogIdentity(db: Statements): Promise<string> {
+  const { rows } = await (db as pg.ClientBase).query<{ cluster: string; timeline: string; database: string }>(IDENTITY);
   const [row] = rows;
   if (row === undefined) throw new Error('the database does not say which it is');
   const text = `${row.cluster} ${row.timeline} ${row.database}`;
