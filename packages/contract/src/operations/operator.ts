@@ -2,7 +2,16 @@
 import Type from 'typebox';
 import type { Operation } from '../operation.ts';
 import { provider, providerCreate } from '../schemas/account.ts';
-import { location, locationCreate, router, routerCreate, routerCreated } from '../schemas/topology.ts';
+import { uuidParams } from '../schemas/list.ts';
+import {
+  location,
+  locationCreate,
+  removedTopology,
+  router,
+  routerCreate,
+  routerCreated,
+  routerToken,
+} from '../schemas/topology.ts';
 
 const operator = { tag: 'operator', roles: ['operator'], roleError: 'operator_key_required' } as const;
 
@@ -53,6 +62,17 @@ export const operatorOperations: readonly Operation[] = [
   },
   {
     ...operator,
+    id: 'deleteLocation',
+    method: 'DELETE',
+    path: '/operator/location/{uuid}',
+    summary: 'Remove a location that has no routers',
+    access: 'write',
+    params: uuidParams,
+    answer: removedTopology,
+    errors: ['not_found', 'conflict'],
+  },
+  {
+    ...operator,
     id: 'createRouter',
     method: 'POST',
     path: '/operator/router',
@@ -72,5 +92,45 @@ export const operatorOperations: readonly Operation[] = [
     access: 'read',
     answer: Type.Array(router),
     errors: [],
+  },
+  {
+    ...operator,
+    id: 'readRouter',
+    method: 'GET',
+    path: '/operator/router/{uuid}',
+    summary: 'Read one router',
+    access: 'read',
+    params: uuidParams,
+    answer: router,
+    errors: ['not_found'],
+  },
+  {
+    ...operator,
+    id: 'renewRouterToken',
+    method: 'POST',
+    path: '/operator/router/{uuid}/token',
+    summary: 'Get another one-time enrolment token for a router',
+    description:
+      "For a router that lost its key, was built anew, or never used its first token, which is void then. The router's " +
+      'present key works until the new token is used, and no longer.',
+    access: 'write',
+    params: uuidParams,
+    answer: routerToken,
+    errors: ['not_found'],
+  },
+  {
+    ...operator,
+    id: 'deleteRouter',
+    method: 'DELETE',
+    path: '/operator/router/{uuid}',
+    summary: 'Remove a router',
+    description:
+      'Its key stops working, its stream ends, what it acknowledged and counted is dropped, and no state waits for it ' +
+      'any more. What it has in its kernel stays in force there until it is taken out of service. The router of this ' +
+      'very machine is made again, with another key, when `levee up` starts next.',
+    access: 'write',
+    params: uuidParams,
+    answer: removedTopology,
+    errors: ['not_found'],
   },
 ];

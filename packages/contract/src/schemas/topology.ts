@@ -42,18 +42,33 @@ export const router = Type.Object(
   {
     ...routerFields,
     enrolled: Type.Boolean(),
-    enforcement: Type.Optional(Type.String()),
-    enforcement_reason: Type.Optional(Type.String()),
+    enrolled_at: Type.Optional(timestamp),
+    enforcement: Type.Optional(Type.Enum(['kernel', 'dry'], { description: 'Absent until its first report.' })),
+    enforcement_reason: Type.Optional(Type.String({ description: 'Why nothing is enforced there.' })),
     last_seen_at: Type.Optional(timestamp),
+    status: Type.Optional(
+      Type.Object({}, { additionalProperties: true, description: 'What its agent tells of itself and its machine.' }),
+    ),
   },
   { $id: 'Router', additionalProperties: false },
 );
 
+const enrollment = {
+  enrollment_token: Type.String({ description: 'Works once: `levee router enroll`. Shown this once.' }),
+  enrollment_expires_at: timestamp,
+};
+
+export const routerToken = Type.Object(
+  { ...routerFields, ...enrollment, message: Type.String({ description: 'What becomes of the present key.' }) },
+  { $id: 'RouterToken', additionalProperties: false },
+);
+
+export const removedTopology = Type.Object(
+  { uuid, message: Type.String() },
+  { $id: 'RemovedTopology', additionalProperties: false },
+);
+
 export const routerCreated = Type.Object(
-  {
-    ...routerFields,
-    enrollment_token: Type.String({ description: 'Works once: `levee router enroll`. Shown this once.' }),
-    enrollment_expires_at: timestamp,
-  },
+  { ...routerFields, ...enrollment },
   { $id: 'RouterCreated', additionalProperties: false },
 );

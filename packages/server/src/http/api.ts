@@ -16,6 +16,7 @@ import type { Handler } from './call.ts';
 import { firewallHandlers } from './handlers/firewall.ts';
 import { operatorHandlers } from './handlers/operator.ts';
 import { serviceHandlers } from './handlers/service.ts';
+import { topologyHandlers } from './handlers/topology.ts';
 import { userHandlers } from './handlers/user.ts';
 import { registerHealth } from './health.ts';
 import { pathTemplate, templatesOf } from './path-methods.ts';
@@ -58,7 +59,8 @@ export function createApi(services: ApiServices): Api {
     ...firewallHandlers({ pool, states, now, reader: createRuleReader(pool), creator: createRuleCreator(pool) }),
     ...userHandlers(),
     ...serviceHandlers({ pool, keys, now, openapi: () => document }),
-    ...operatorHandlers({ pool, routersChanged: services.routersChanged }),
+    ...operatorHandlers({ pool }),
+    ...topologyHandlers({ pool, routersChanged: services.routersChanged }),
   };
   const served = registerOperations(server.app, apiBase, operations, handlers, { ...services, ...server, keys });
   document = JSON.stringify(openapiDocument(served, { baseUrl: apiBase }));

@@ -52,8 +52,8 @@ export interface ReadHandler {
 export interface Written {
   readonly change?: Cursor | undefined;
   readonly render: () => string;
-  /** Called once after the commit. */
-  readonly committed?: () => void;
+  /** Called once after the commit; the answer waits for it. Never throws: what was committed is done. */
+  readonly committed?: () => void | Promise<void>;
 }
 
 export type Wrote = { readonly ok: true; readonly value: Written } | { readonly ok: false; readonly failure: Failure };

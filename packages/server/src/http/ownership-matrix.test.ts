@@ -181,7 +181,29 @@ const rows: Readonly<Record<string, Row>> = {
     send: (key) => api.call('createRouter', {}, { key, body: { name: `edge${++made}`, location: 'fra1' } }),
   },
   listRouters: { expect: everyone, send: (key) => api.call('listRouters', {}, { key }) },
+  readRouter: { expect: everyone, send: async (key) => api.call('readRouter', { uuid: await announced() }, { key }) },
+  renewRouterToken: {
+    expect: everyone,
+    send: async (key) => api.call('renewRouterToken', { uuid: await announced() }, { key }),
+  },
+  deleteRouter: {
+    expect: everyone,
+    send: async (key) => api.call('deleteRouter', { uuid: await announced() }, { key }),
+  },
+  deleteLocation: {
+    expect: everyone,
+    send: async (key) => {
+      const body = { name: `place${++made}` };
+      const { uuid } = (await api.call('createLocation', {}, { key: api.operatorKey, body })).body;
+      return api.call('deleteLocation', { uuid }, { key });
+    },
+  },
 };
+
+async function announced(): Promise<string> {
+  const body = { name: `edge${++made}`, location: 'fra1' };
+  return (await api.call('createRouter', {}, { key: api.operatorKey, body })).body.uuid;
+}
 
 function ruleBody(target: HolderName) {
   return { dst: world.addressOf[target], protocol: 'udp', action: 'drop' };

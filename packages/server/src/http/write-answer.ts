@@ -63,7 +63,7 @@ export async function answerWrite(
     return { ok: true, answer: { body: outcome.value, headers: { 'idempotent-replayed': 'true' } } };
   }
   const { change, render } = outcome.value;
-  outcome.value.committed?.();
+  await outcome.value.committed?.();
   if (change === undefined) return { ok: true, answer: { body: render() } };
   services.wake();
   const seconds = operation.waits ? waitSecondsOf(headers.prefer) : undefined;

@@ -22,9 +22,12 @@ export interface RouterRow {
   readonly tunnel_addresses: readonly string[];
   readonly created_at: Date;
   readonly enrolled: boolean;
+  readonly enrolled_at: Date | null;
   readonly enforcement: 'kernel' | 'dry' | null;
   readonly enforcement_reason: string | null;
   readonly last_seen_at: Date | null;
+  /** What its agent last told of itself and its machine. */
+  readonly status: Readonly<Record<string, unknown>> | null;
 }
 
 export const ENROLMENT_SECONDS = 3600;
@@ -54,13 +57,36 @@ export function listLocations(db: Statements): Promise<LocationRow[]> {
 /** host() leaves out the length: a tunnel's end is one address. */
 const ROUTER_COLUMNS = `r.uuid::text as uuid, r.name, l.name as location,
   array(select host(a) from unnest(r.tunnel_addresses) a) as tunnel_addresses, r.created_at,
-  r.enrolled_at is not null as enrolled, r.enforcement, r.enforcement_reason, r.last_seen_at`;
+  r.enrolled_at is not null as enrolled, r.enrolled_at, r.status, r.enforcement, r.enforcement_reason, r.last_seen_at`;
 
 export function listRouters(db: Statements): Promise<RouterRow[]> {
   return run<RouterRow>(
     db,
     `select ${ROUTER_COLUMNS} from router r join location l on l.uuid = r.location_uuid order by r.created_at, r.uuid`,
   );
+}
+
+export async function readRouter(db: Statements, uuid: string): Promise<RouterRow | undefined> {
+  const [row] = await run<RouterRow>(
+    db,
+    `select ${ROUTER_COLUMNS} from router r join location l on l.uuid = r.location_uuid where r.uuid = $1`,
+    [uuid],
+  );
+  return row;
+}
+
+/**
+ * Inside a transaction. The lock keeps routers from being announced there meanwhile: their foreign key waits for it.
+ */
+export async function removeLocation(db: Statements, uuid: string): Promise<'removed' | 'in_use' | 'not_found'> {
+  const found = await run(db, 'select from location where uuid = $1 for update', [uuid]);
+  if (found.length === 0) return 'not_found';
+  const removed = await run(
+    db,
+    `delete from location where uuid = $1 and not exists (select from router where location_uuid = $1) returning 1`,
+    [uuid],
+  );
+  return removed.length > 0 ? 'removed' : 'in_use';
 }
 
 export interface NewRouter {
@@ -76,7 +102,7 @@ export type CreatedRouter =
 
 /** A name that is taken violates `router_name`. The token enrols the router once, within an hour. */
 export async function createRouter(db: Statements, router: NewRouter): Promise<CreatedRouter> {
-  const token = randomBytes(24).toString('base64url');
+  const token = newToken();
   const [row] = await run<RouterRow & { enrolment_expires_at: Date }>(
     db,
     `with r as (
@@ -92,6 +118,30 @@ export async function createRouter(db: Statements, router: NewRouter): Promise<C
   if (row === undefined) return { ok: false, code: 'location_not_found' };
   const { enrolment_expires_at, ...created } = row;
   return { ok: true, router: created, token, expiresAt: enrolment_expires_at };
+}
+
+function newToken(): string {
+  return randomBytes(24).toString('base64url');
+}
+
+/** Another one-time token for a router; one that was not used yet is void. Its key stays until the token is used. */
+export async function renewEnrolment(
+  db: Statements,
+  uuid: string,
+): Promise<{ readonly router: RouterRow; readonly token: string; readonly expiresAt: Date } | undefined> {
+  const token = newToken();
+  const [row] = await run<RouterRow & { enrolment_expires_at: Date }>(
+    db,
+    `with r as (
+        update router set enrolment_hash = $2, enrolment_expires_at = now() + make_interval(secs => $3)
+        where uuid = $1 returning *
+      )
+      select ${ROUTER_COLUMNS}, r.enrolment_expires_at from r join location l on l.uuid = r.location_uuid`,
+    [uuid, secretHash(token), ENROLMENT_SECONDS],
+  );
+  if (row === undefined) return undefined;
+  const { enrolment_expires_at, ...router } = row;
+  return { router, token, expiresAt: enrolment_expires_at };
 }
 
 export type Enrolment =

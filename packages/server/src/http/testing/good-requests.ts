@@ -32,13 +32,18 @@ export function operationCases(api: ApiFixture, world: World): Readonly<Record<s
     account: provider.uuid,
   });
   const operatorAccount = async () => (await api.call('whoAmI', {}, { key: api.operatorKey })).body.account.uuid;
-  const byOperator = async (ask: Ask): Promise<Request> => ({
+  const byOperator = async (ask: Ask, params = {}): Promise<Request> => ({
+    params,
     ask: { key: api.operatorKey, ...ask },
     account: await operatorAccount(),
   });
   const newUser = () => {
     const username = `case${++made}`;
     return { username, email: `${username}@example.net`, password: 'ochre-meadow-tin-43', ips: [] as string[] };
+  };
+  const announced = async (): Promise<string> => {
+    const body = { name: `edge${++made}`, location: 'fra1' };
+    return (await api.call('createRouter', {}, { key: api.operatorKey, body })).body.uuid;
   };
   const undone = async () => {
     const { change_uuid } = await world.rule('user', { confirm_within: 3600 });
@@ -168,5 +173,26 @@ export function operationCases(api: ApiFixture, world: World): Readonly<Record<s
       },
     },
     listRouters: { good: () => byOperator({}), bad: {} },
+    readRouter: { good: async () => byOperator({}, { uuid: await announced() }), bad: {} },
+    renewRouterToken: { good: async () => byOperator({}, { uuid: await announced() }), bad: {} },
+    deleteRouter: { good: async () => byOperator({}, { uuid: await announced() }), bad: {} },
+    deleteLocation: {
+      good: async () => {
+        const { body } = await api.call(
+          'createLocation',
+          {},
+          { key: api.operatorKey, body: { name: `place${++made}` } },
+        );
+        return byOperator({}, { uuid: body.uuid });
+      },
+      bad: {
+        conflict: async () => {
+          await announced();
+          const { body } = await api.call('listLocations', {}, { key: api.operatorKey });
+          const { uuid } = body.find((each: { name: string }) => each.name === 'fra1');
+          return byOperator({}, { uuid });
+        },
+      },
+    },
   };
 }

@@ -1,0 +1,176 @@
+/** From the operator's requests about locations and routers to rows and answers. Decides nothing itself. */
+import { formatAddress } from '@levee/core/net/address.ts';
+import { readAddress } from '@levee/core/net/read.ts';
+import { type Problem, quote } from '@levee/core/problem.ts';
+import type pg from 'pg';
+import { refuse } from '../../commands/outcome.ts';
+import {
+  createLocation,
+  createRouter,
+  type LocationRow,
+  listLocations,
+  listRouters,
+  type RouterRow,
+  readRouter,
+  removeLocation,
+  removeRouter,
+  renewEnrolment,
+} from '../../store/routers.ts';
+import { type Handler, judgedBy, membersOf } from '../call.ts';
+import { isUuid } from '../uuid-text.ts';
+
+export interface TopologyServices {
+  readonly pool: pg.Pool;
+  /** Whoever keeps routers in memory reads them again; resolves when that is done here. */
+  readonly routersChanged: () => Promise<void>;
+}
+
+export function topologyHandlers(services: TopologyServices): Record<string, Handler> {
+  // The row is the truth: when the reading fails now, it is repeated every few seconds.
+  const committed = () => services.routersChanged().catch(() => {});
+  return {
+    createLocation: {
+      write: {
+        async run(call, executor) {
+          const { name } = call.body as { name: string };
+          const location = await createLocation(executor.client, name);
+          return { ok: true, value: { render: () => JSON.stringify(locationJson(location)) } };
+        },
+      },
+    },
+    listLocations: {
+      async read() {
+        const locations = await listLocations(services.pool);
+        return { ok: true, answer: { body: JSON.stringify(locations.map(locationJson)) } };
+      },
+    },
+    deleteLocation: {
+      write: {
+        async run(call, executor) {
+          const uuid = call.params.uuid ?? '';
+          const outcome = isUuid(uuid) ? await removeLocation(executor.client, uuid) : 'not_found';
+          if (outcome === 'not_found') return refuse('not_found');
+          if (outcome === 'in_use') return refuse('conflict', locationInUse);
+          return { ok: true, value: { render: () => removedJson(uuid, 'The location is removed.') } };
+        },
+      },
+    },
+    createRouter: {
+      write: {
+        judge(call) {
+          const given = membersOf(call.body).tunnel_addresses;
+          const { problems, addresses } = readTunnelAddresses(Array.isArray(given) ? given : []);
+          return judgedBy(problems, addresses);
+        },
+        async run(call, executor, tunnelAddresses: readonly string[]) {
+          const { name, location } = call.body as { name: string; location: string };
+          const created = await createRouter(executor.client, { name, location, tunnelAddresses });
+          if (!created.ok) return refuse('not_found', noLocation(location));
+          const json = { ...announcedJson(created.router), ...tokenJson(created) };
+          return { ok: true, value: { render: () => JSON.stringify(json), committed } };
+        },
+      },
+    },
+    listRouters: {
+      async read() {
+        const routers = await listRouters(services.pool);
+        return { ok: true, answer: { body: JSON.stringify(routers.map(routerJson)) } };
+      },
+    },
+    readRouter: {
+      async read(call) {
+        const uuid = call.params.uuid ?? '';
+        const router = isUuid(uuid) ? await readRouter(services.pool, uuid) : undefined;
+        if (router === undefined) return refuse('not_found');
+        return { ok: true, answer: { body: JSON.stringify(routerJson(router)) } };
+      },
+    },
+    renewRouterToken: {
+      write: {
+        async run(call, executor) {
+          const uuid = call.params.uuid ?? '';
+          const renewed = isUuid(uuid) ? await renewEnrolment(executor.client, uuid) : undefined;
+          if (renewed === undefined) return refuse('not_found');
+          const { enrolled } = renewed.router;
+          const message = enrolled
+            ? "The router's present key works until the token is used, and no longer."
+            : 'A token that was issued before is void.';
+          const json = { ...announcedJson(renewed.router), ...tokenJson(renewed), message };
+          return { ok: true, value: { render: () => JSON.stringify(json) } };
+        },
+      },
+    },
+    deleteRouter: {
+      write: {
+        async run(call, executor) {
+          const uuid = call.params.uuid ?? '';
+          if (!isUuid(uuid) || !(await removeRouter(executor.client, uuid))) return refuse('not_found');
+          const message = 'The router is removed: its key is void, and nothing waits for it any more.';
+          return { ok: true, value: { render: () => removedJson(uuid, message), committed } };
+        },
+      },
+    },
+  };
+}
+
+function locationJson(location: LocationRow): object {
+  return { uuid: location.uuid, name: location.name, created_at: location.created_at.toISOString() };
+}
+
+function announcedJson(router: RouterRow): object {
+  return {
+    uuid: router.uuid,
+    name: router.name,
+    location: router.location,
+    tunnel_addresses: router.tunnel_addresses,
+    created_at: router.created_at.toISOString(),
+  };
+}
+
+function routerJson(router: RouterRow): object {
+  return {
+    ...announcedJson(router),
+    enrolled: router.enrolled,
+    ...(router.enrolled_at !== null && { enrolled_at: router.enrolled_at.toISOString() }),
+    ...(router.enforcement !== null && { enforcement: router.enforcement }),
+    ...(router.enforcement_reason !== null && { enforcement_reason: router.enforcement_reason }),
+    ...(router.last_seen_at !== null && { last_seen_at: router.last_seen_at.toISOString() }),
+    ...(router.status !== null && { status: router.status }),
+  };
+}
+
+function tokenJson({ token, expiresAt }: { readonly token: string; readonly expiresAt: Date }): object {
+  return { enrollment_token: token, enrollment_expires_at: expiresAt.toISOString() };
+}
+
+function removedJson(uuid: string, message: string): string {
+  return JSON.stringify({ uuid: uuid.toLowerCase(), message });
+}
+
+const locationInUse: Problem = {
+  field: '',
+  code: 'in_use',
+  message: 'The location has routers; remove them before it.',
+};
+
+function noLocation(received: string): Problem {
+  const message = `location: there is no location ${quote(received)}; create it first`;
+  return { field: '/location', code: 'not_found', message };
+}
+
+/** Canonical; at most one a family. */
+function readTunnelAddresses(given: readonly unknown[]): { problems: Problem[]; addresses: string[] } {
+  const problems: Problem[] = [];
+  const byFamily = new Map<number, string>();
+  // One more than are allowed: that there are too many is the schema's to say.
+  for (const [index, text] of given.slice(0, 3).entries()) {
+    const read = readAddress(text, ['tunnel_addresses', index], problems);
+    if (read === undefined) continue;
+    if (byFamily.has(read.family)) {
+      const message = `tunnel_addresses.${index}: is a second IPv${read.family} address; at most one a family`;
+      problems.push({ field: `/tunnel_addresses/${index}`, code: 'duplicate', message });
+    }
+    byFamily.set(read.family, formatAddress(read));
+  }
+  return { problems, addresses: [...byFamily.values()] };
+}
