@@ -23,8 +23,8 @@ class Refused extends Error {
   }
 }
 
-/** The first problem found: the sender is a program of ours, nobody fills in a form. */
-export function parseReport(body: unknown, cursors: WireCursors): ParsedReport {
+/** The first problem found: the sender is a program of ours, nobody fills in a form. `now`: milliseconds since 1970. */
+export function parseReport(body: unknown, cursors: WireCursors, now = Date.now()): ParsedReport {
   try {
     const report = objectOf(body, '');
     const enforcement = objectOf(report.enforcement, '/enforcement');
@@ -45,7 +45,7 @@ export function parseReport(body: unknown, cursors: WireCursors): ParsedReport {
             reason: text(failure.reason, `/failures/${index}/reason`),
           };
         }),
-        counters: report.counters === undefined ? undefined : countersOf(report.counters),
+        counters: report.counters === undefined ? undefined : countersOf(report.counters, now),
         status: report.status === undefined ? undefined : statusOf(report.status),
       },
     };
@@ -91,16 +91,17 @@ function cursorOf(value: unknown, cursors: WireCursors): Cursor | undefined {
   return cursor === 'foreign' ? undefined : cursor;
 }
 
-function countersOf(value: unknown): NonNullable<StoredReport['counters']> {
+function countersOf(value: unknown, now: number): NonNullable<StoredReport['counters']> {
   const counters = objectOf(value, '/counters');
   return {
     run: uuid(counters.run, '/counters/run'),
     number: count(counters.number, '/counters/number'),
-    hits: list(counters.hits, '/counters/hits').map((each, index) => hitOf(each, `/counters/hits/${index}`)),
+    hits: list(counters.hits, '/counters/hits').map((each, index) => hitOf(each, `/counters/hits/${index}`, now)),
   };
 }
 
-function hitOf(value: unknown, field: string): HitDelta {
+/** A clock that is wrong loses no counts: a time to come is now, and none is before 1970. */
+function hitOf(value: unknown, field: string, now: number): HitDelta {
   const hit = objectOf(value, field);
   const lastHitAt = text(hit.last_hit_at, `${field}/last_hit_at`);
   const time = Date.parse(lastHitAt);
@@ -113,7 +114,7 @@ function hitOf(value: unknown, field: string): HitDelta {
     uuid: uuid(hit.uuid, `${field}/uuid`),
     packets: count(hit.packets, `${field}/packets`),
     bytes: count(hit.bytes, `${field}/bytes`),
-    lastHitAt: new Date(time).toISOString(),
+    lastHitAt: new Date(Math.max(0, Math.min(time, now))).toISOString(),
     sharedBy,
   };
 }

@@ -1,19 +1,24 @@
 /**
  * Gathers the reports that arrive while others are being stored and stores them together. A report is answered when it
- * is durable, and known to this replica's registry by then.
+ * is durable, and known to this replica's registry by then. When a gathered transaction fails, its reports are tried one
+ * by one: what one router sends does not lose another's acknowledgement.
  */
 import type pg from 'pg';
+import { isUnavailable } from '../store/failure.ts';
 import { type StoredReport, saveReports } from '../store/reports.ts';
 import type { RouterRegistry } from './router-registry.ts';
 
 export interface ReportWriter {
-  /** False: the router does not exist any more. Throws what the driver throws. */
-  save(report: StoredReport): Promise<boolean>;
+  /** Throws what the driver throws. */
+  save(report: StoredReport): Promise<Saved>;
 }
+
+/** `unknown`: the router does not exist any more. `ahead`: its cursor is beyond the log's end; nothing was stored. */
+export type Saved = 'stored' | 'unknown' | 'ahead';
 
 interface Waiting {
   readonly report: StoredReport;
-  readonly resolve: (known: boolean) => void;
+  readonly resolve: (saved: Saved) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -29,23 +34,30 @@ export function createReportWriter(pool: pg.Pool, registry: RouterRegistry): Rep
     // Requests that are readable now join the first batch.
     await new Promise((resolve) => setImmediate(resolve));
     while (waiting.length > 0) {
-      const batch = takeBatch();
-      try {
-        const saved = await saveReports(
-          pool,
-          batch.map(({ report }) => report),
-        );
-        const known = batch.filter(({ report }) => saved.routerUuids.has(report.routerUuid));
-        registry.stored(
-          known.map(({ report }) => report),
-          saved.atMilliseconds,
-        );
-        for (const { report, resolve } of batch) resolve(saved.routerUuids.has(report.routerUuid));
-      } catch (error) {
-        for (const { reject } of batch) reject(error);
-      }
+      await store(takeBatch());
     }
     writing = false;
+  }
+
+  async function store(batch: readonly Waiting[]): Promise<void> {
+    try {
+      const saved = await saveReports(
+        pool,
+        batch.map(({ report }) => report),
+      );
+      const outcomeOf = ({ report }: Waiting): Saved => {
+        if (!saved.routerUuids.has(report.routerUuid)) return 'unknown';
+        return saved.ahead.has(report.routerUuid) ? 'ahead' : 'stored';
+      };
+      registry.stored(
+        batch.filter((each) => outcomeOf(each) === 'stored').map(({ report }) => report),
+        saved.atMilliseconds,
+      );
+      for (const each of batch) each.resolve(outcomeOf(each));
+    } catch (error) {
+      if (batch.length === 1 || isUnavailable(error)) for (const { reject } of batch) reject(error);
+      else for (const each of batch) await store([each]);
+    }
   }
 
   /** One report a router: a second one of the same waits for the next batch, in order. */

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { executorOf } from '../commands/executor.ts';
+import { hitColumns, hitsJoin, type RuleRow, ruleColumns } from '../commands/rule-row.ts';
 import type { Database } from '../store/database.ts';
 import { createLocation, createRouter } from '../store/routers.ts';
 import { type SeededChange, type SeededProvider, seedDeletion, seedProvider, seedRule } from '../store/testing/seed.ts';
 import { startTestPostgres, type TestPostgres } from '../store/testing/test-postgres.ts';
 import { waitUntil } from '../store/testing/wait-until.ts';
 import type { DerivedState } from './applied-view.ts';
-import { post, report } from './testing/agent-client.ts';
+import { type Answered, post, report } from './testing/agent-client.ts';
 import { enrolled, type Replica, startReplica } from './testing/replica.ts';
 import { createWireCursors, type WireCursors } from './wire-cursor.ts';
 
@@ -242,6 +244,75 @@ test('hits are added, once a number and run, and those of unknown rules are left
     assert.deepEqual(rows, [
       { packets: 1111, bytes: 111100, last_hit_at: new Date('2026-01-01T00:06:00Z'), shared_by: 3 },
     ]);
+  });
+});
+
+test('what a router miscounts, or dates wrongly, neither overflows nor takes others down', async () => {
+  await inWorld(async ({ database, provider, one }) => {
+    const most = Number.MAX_SAFE_INTEGER;
+    const [wild, wilder] = [await enrolled(database, 'wild'), await enrolled(database, 'wilder')];
+    const rule = await seedRule(database.pool, provider);
+    const run = '0198a000-0000-7000-8000-00000000000a';
+    const times = ['+200000-01-01T00:00:00Z', '-271821-04-20T00:00:00Z', '2999-01-01T00:00:00Z'];
+    for (const router of [wild, wilder]) {
+      for (const [index, last_hit_at] of times.entries()) {
+        const hit = { uuid: rule.uuid, packets: most, bytes: most, last_hit_at };
+        for (const half of [0, 1]) {
+          const counters = { run, number: 2 * index + half, hits: [hit, hit] };
+          assert.equal((await report(one.base, router.key, { counters })).status, 200);
+        }
+      }
+    }
+    const [row] = await executorOf(database.pool).rows<RuleRow>(
+      {
+        name: 'hits',
+        text: `select ${ruleColumns}, ${hitColumns} from firewall_rule r ${hitsJoin} where r.uuid = $1`,
+      },
+      [rule.uuid],
+    );
+    assert.deepEqual([row?.packets, row?.bytes], [most, most]);
+    assert.ok(Math.abs((row?.last_hit_ms ?? 0) - Date.now()) < 60_000);
+  });
+});
+
+test('a cursor beyond the end of the log is refused: later rules do not become active by it', async () => {
+  await inWorld(async ({ database, provider, one }) => {
+    const router = await enrolled(database, 'edge1');
+    assert.equal((await report(one.base, router.key, {})).status, 200);
+    const ahead = one.agents.cursors.write({ xid: Number.MAX_SAFE_INTEGER, position: 1 });
+    const answer = await report(one.base, router.key, { cursor: ahead, enforcement: { mode: 'dry' } });
+    assert.equal(answer.status, 400);
+    assert.equal(answer.body.field, '/cursor');
+    assert.equal(stateOf(one, await seedRule(database.pool, provider)).state, 'pending');
+    assert.equal(one.agents.registry.routers[0]?.enforcement, 'kernel');
+    const rule = await seedRule(database.pool, provider);
+    assert.equal((await report(one.base, router.key, { cursor: cursorOf(rule) })).status, 200);
+    assert.equal(stateOf(one, rule).state, 'active');
+  });
+});
+
+test('a report that cannot be stored does not lose those that were gathered with it', async () => {
+  await inWorld(async ({ database, provider, one }) => {
+    const routers: { key: string }[] = [];
+    for (let i = 0; i < 6; i++) routers.push(await enrolled(database, `edge${i}`));
+    const rule = await seedRule(database.pool, provider);
+    await database.pool.query(`create function refuse() returns trigger language plpgsql as
+      $$ begin if new.enforcement_reason = 'poison' then raise exception 'refused'; end if; return new; end $$`);
+    await database.pool.query('create trigger refuse before update on router for each row execute function refuse()');
+    for (let round = 0; round < 3; round++) {
+      const answers: Answered[] = await Promise.all(
+        routers.map(({ key }, index) =>
+          report(one.base, key, {
+            cursor: cursorOf(rule),
+            enforcement: { mode: 'kernel', ...(index === 2 && { reason: 'poison' }) },
+          }),
+        ),
+      );
+      assert.deepEqual(
+        answers.map(({ status }) => status),
+        [200, 200, 500, 200, 200, 200],
+      );
+    }
   });
 });
 

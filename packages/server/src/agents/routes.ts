@@ -92,8 +92,12 @@ export function registerAgentRoutes(app: FastifyInstance, services: AgentService
       if (!parsed.ok) {
         return refuse(reply, 400, 'validation_failed', parsed.message, { field: parsed.field });
       }
-      const known = await services.writer.save({ routerUuid: router.uuid, ...parsed.report });
-      if (!known) return refuseKey(reply);
+      const saved = await services.writer.save({ routerUuid: router.uuid, ...parsed.report });
+      if (saved === 'unknown') return refuseKey(reply);
+      if (saved === 'ahead') {
+        const message = 'cursor: lies beyond the end of the log, so the stream never gave it';
+        return refuse(reply, 400, 'validation_failed', message, { field: '/cursor' });
+      }
       reply.send({});
     }),
   );

@@ -37,9 +37,12 @@ export const ruleColumns = `r.uuid::text as uuid, r.sequence, r.owner_uuid::text
 /** Of the lateral join `hitsJoin`. */
 export const hitColumns = `h.packets, h.bytes, ${milliseconds('h.last_hit_at')} as last_hit_ms, h.shared_by`;
 
+/** JSON's whole numbers end there for most readers, and a larger sum may not fit int8. */
+const most = Number.MAX_SAFE_INTEGER;
+
 /** Over all routers; the largest sharing is shown. */
 export const hitsJoin = `left join lateral (
-    select sum(packets)::int8 as packets, sum(bytes)::int8 as bytes, max(last_hit_at) as last_hit_at,
+    select least(sum(packets), ${most})::int8 as packets, least(sum(bytes), ${most})::int8 as bytes, max(last_hit_at) as last_hit_at,
       max(shared_by) as shared_by
     from rule_hit where rule_uuid = r.uuid
   ) h on true`;

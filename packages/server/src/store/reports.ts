@@ -3,7 +3,7 @@
  * change cost a few commits. Decides nothing about states.
  */
 import type pg from 'pg';
-import type { Cursor } from './cursor.ts';
+import { type Cursor, compareCursors } from './cursor.ts';
 
 export interface HitDelta {
   readonly uuid: string;
@@ -31,10 +31,12 @@ export interface SavedReports {
   readonly atMilliseconds: number;
   /** Routers that exist; reports of others were left aside. */
   readonly routerUuids: ReadonlySet<string>;
+  /** Routers whose cursor lies beyond the log's end: nothing of their report was stored. */
+  readonly ahead: ReadonlySet<string>;
 }
 
 /** Rows are locked in the order of their uuid: two replicas that store the same router's reports cannot deadlock. */
-const LOCK = `select uuid::text as uuid, (extract(epoch from clock_timestamp()) * 1000)::float8 as at_ms
+const LOCK = `select uuid::text as uuid, pg_snapshot_xmax(pg_current_snapshot())::text as end, (extract(epoch from clock_timestamp()) * 1000)::float8 as at_ms
   from router where uuid = any($1::uuid[]) order by uuid for no key update`;
 
 const ROUTERS = `update router r set enforcement = n.enforcement, enforcement_reason = n.reason,
@@ -71,14 +73,16 @@ const COUNTED = `update router r set counters_run = n.run, counters_number = n.n
   where r.uuid = n.uuid and (r.counters_run is distinct from n.run or r.counters_number < n.number)
   returning r.uuid::text as uuid`;
 
+/** Sums stop at 2^53 - 1: what one router miscounts must not overflow, and JSON carries no more. */
 const HITS = `insert into rule_hit (rule_uuid, router_uuid, packets, bytes, last_hit_at, shared_by)
   select n.rule, n.router, n.packets, n.bytes, n.last_hit_at, n.shared_by
   from unnest($1::uuid[], $2::uuid[], $3::int8[], $4::int8[], $5::timestamptz[], $6::int4[])
     n (rule, router, packets, bytes, last_hit_at, shared_by)
   join firewall_rule r on r.uuid = n.rule
   order by n.rule, n.router
-  on conflict (rule_uuid, router_uuid) do update set packets = rule_hit.packets + excluded.packets,
-    bytes = rule_hit.bytes + excluded.bytes, last_hit_at = greatest(rule_hit.last_hit_at, excluded.last_hit_at),
+  on conflict (rule_uuid, router_uuid) do update set
+    packets = least(rule_hit.packets + excluded.packets, ${Number.MAX_SAFE_INTEGER}),
+    bytes = least(rule_hit.bytes + excluded.bytes, ${Number.MAX_SAFE_INTEGER}), last_hit_at = greatest(rule_hit.last_hit_at, excluded.last_hit_at),
     shared_by = excluded.shared_by`;
 
 /** At most one report a router. All of them, or none. Throws what the driver throws. */
@@ -103,13 +107,19 @@ export async function saveReports(pool: pg.Pool, reports: readonly StoredReport[
 async function save(client: pg.PoolClient, reports: readonly StoredReport[]): Promise<SavedReports> {
   const statement = <R extends pg.QueryResultRow>(name: string, text: string, values: unknown[]) =>
     client.query<R>({ name, text, values });
-  const locked = await statement<{ uuid: string; at_ms: number }>('reports_lock', LOCK, [
+  const locked = await statement<{ uuid: string; end: string; at_ms: number }>('reports_lock', LOCK, [
     reports.map((report) => report.routerUuid),
   ]);
   const routerUuids = new Set(locked.rows.map((row) => row.uuid));
-  const known = reports.filter((report) => routerUuids.has(report.routerUuid));
+  const end = { xid: Number(locked.rows[0]?.end ?? 0), position: 0 };
+  const ahead = new Set(
+    reports.flatMap(({ routerUuid, cursor }) =>
+      cursor !== undefined && compareCursors(cursor, end) > 0 ? [routerUuid] : [],
+    ),
+  );
+  const known = reports.filter(({ routerUuid }) => routerUuids.has(routerUuid) && !ahead.has(routerUuid));
   const atMilliseconds = Math.floor(locked.rows[0]?.at_ms ?? Date.now());
-  if (known.length === 0) return { atMilliseconds, routerUuids };
+  if (known.length === 0) return { atMilliseconds, routerUuids, ahead };
 
   const uuids = known.map((report) => report.routerUuid);
   const xids = known.map((report) => (report.cursor === undefined ? null : String(report.cursor.xid)));
@@ -139,7 +149,7 @@ async function save(client: pg.PoolClient, reports: readonly StoredReport[]): Pr
     await statement('reports_failures', FAILURES, [...failing, failures.map((failure) => failure.reason)]);
   }
   await addHits(statement, known);
-  return { atMilliseconds, routerUuids };
+  return { atMilliseconds, routerUuids, ahead };
 }
 
 async function addHits(
@@ -183,8 +193,8 @@ function mergeHits(hits: readonly HitDelta[]): Map<string, HitDelta> {
       merged.set(hit.uuid, {
         ...hit,
         lastHitAt,
-        packets: before.packets + hit.packets,
-        bytes: before.bytes + hit.bytes,
+        packets: Math.min(before.packets + hit.packets, Number.MAX_SAFE_INTEGER),
+        bytes: Math.min(before.bytes + hit.bytes, Number.MAX_SAFE_INTEGER),
       });
     }
   }
