@@ -107,7 +107,9 @@ function parametersOf(operation: Operation, components: Components): Json[] {
     );
   }
   if (operation.waits) {
-    const text = '`wait=N`: answer when the change is in force everywhere, or after N seconds (at most 30).';
+    const text =
+      '`wait=N`: answer when it is known what becomes of the change, or after N seconds (at most 30). ' +
+      '`Preference-Applied` says which.';
     parameters.push(header('Prefer', text, { type: 'string' }));
   }
   if (operation.entityTag) {
@@ -123,13 +125,40 @@ function header(name: string, description: string, schema: JsonObject): Json {
 function responsesOf(operation: Operation, components: Components): JsonObject {
   const answer: JsonObject = { schema: schemaObject(operation.answer, components) };
   if (operation.example?.answer !== undefined) answer.example = operation.example.answer as Json;
-  const responses: JsonObject = { '200': { description: 'Done.', content: { 'application/json': answer } } };
+  const done: JsonObject = { description: 'Done.', content: { 'application/json': answer } };
+  const headers = answerHeaders(operation);
+  if (Object.keys(headers).length > 0) done.headers = headers;
+  const responses: JsonObject = { '200': done };
   if (operation.entityTag) responses['304'] = { description: 'The client holds this very answer.' };
   const byStatus = Map.groupBy(errorsOf(operation), (code) => errors[code].status);
   for (const status of [...byStatus.keys()].sort((a, b) => a - b)) {
     responses[String(status)] = errorResponse(status, byStatus.get(status) ?? [], components.responses);
   }
   return responses;
+}
+
+function answerHeaders(operation: Operation): JsonObject {
+  const headers: JsonObject = {};
+  const add = (name: string, description: string) => {
+    headers[name] = { description, schema: { type: 'string' } };
+  };
+  if (operation.entityTag) add('ETag', 'Names this very answer.');
+  if (operation.waits) {
+    add(
+      'Preference-Applied',
+      'With `Prefer: wait=N`: `wait=N, outcome=…`. `applied`: in force on every router. `failed`: a router refused it, ' +
+        '`state_reason` says why. `timeout`: not everywhere yet when the time was over. `not-enforced`: no router is ' +
+        'enrolled, or one enforces nothing, so that waiting longer is of no use.',
+    );
+  }
+  if (operation.method === 'POST') {
+    add(
+      'Idempotent-Replayed',
+      '`true`: this is the first answer to the same request, byte for byte. It does not wait and does not say what ' +
+        'became of the change since; a read does.',
+    );
+  }
+  return headers;
 }
 
 /** Named by what it can say: many operations share each. */

@@ -102,7 +102,7 @@ async function start(
     pool: database.pool,
     states: agents.view,
     wake,
-    waitApplied: (change, milliseconds) => agents.view.waitApplied(change, milliseconds),
+    waitApplied: (change, milliseconds, uuids) => agents.view.waitApplied(change, milliseconds, uuids),
     routersChanged: () => agents.registry.refresh(),
     log,
     operatorKey: config.operatorKey,

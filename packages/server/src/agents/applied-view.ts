@@ -23,14 +23,17 @@ export interface DerivedState {
   readonly applied: readonly AppliedEntry[];
 }
 
+/**
+ * What became of a change: in force on every enrolled router; refused by the kernel of one; not yet everywhere when the
+ * time was over; or never everywhere, because no router is enrolled or one enforces nothing (the others have it).
+ */
+export type WaitOutcome = 'applied' | 'failed' | 'timeout' | 'not-enforced';
+
 export interface AppliedView {
   /** For a deleted object `active` means: gone from every router. */
   stateOf(object: StoredObject): DerivedState;
-  /**
-   * Resolves true once the change is in force on every enrolled router, false when the time is over or nothing can
-   * enforce it. No statement is made for a waiter.
-   */
-  waitApplied(change: StoredObject['change'], milliseconds: number): Promise<boolean>;
+  /** Resolves as soon as the outcome is known. `uuids`: the objects changed. No statement is made for a waiter. */
+  waitApplied(change: StoredObject['change'], milliseconds: number, uuids?: readonly string[]): Promise<WaitOutcome>;
   stop(): void;
 }
 
@@ -45,7 +48,8 @@ const NO_ROUTER: DerivedState = {
 
 interface Waiter {
   readonly cursor: Cursor;
-  readonly done: (applied: boolean) => void;
+  readonly uuids: readonly string[];
+  readonly done: (outcome: WaitOutcome) => void;
 }
 
 export function createAppliedView(registry: RouterRegistry, now: () => number = Date.now): AppliedView {
@@ -59,9 +63,11 @@ export function createAppliedView(registry: RouterRegistry, now: () => number = 
     // Ten thousand routers' reports arrive in bursts: one look after each burst.
     setImmediate(() => {
       checking = false;
-      const everywhere = appliedEverywhere(registry.routers);
-      if (everywhere === undefined) return;
-      for (const waiter of waiters) if (compareCursors(waiter.cursor, everywhere) <= 0) waiter.done(true);
+      const standing = standingOf(registry.routers);
+      for (const waiter of waiters) {
+        const outcome = outcomeOf(standing, registry.routers, waiter);
+        if (outcome !== undefined) waiter.done(outcome);
+      }
     });
   });
 
@@ -100,38 +106,62 @@ export function createAppliedView(registry: RouterRegistry, now: () => number = 
       }
       return derive(routers, { uuid, cursor, changed: changedMilliseconds, deleted }, now());
     },
-    waitApplied(change, milliseconds) {
+    waitApplied(change, milliseconds, uuids = []) {
       const cursor = { xid: Number(change.xid), position: change.position };
-      const everywhere = appliedEverywhere(registry.routers);
-      if (everywhere !== undefined && compareCursors(cursor, everywhere) <= 0) return Promise.resolve(true);
+      const known = outcomeOf(standingOf(registry.routers), registry.routers, { cursor, uuids });
+      if (known !== undefined) return Promise.resolve(known);
+      if (milliseconds <= 0) return Promise.resolve('timeout');
       return new Promise((resolve) => {
         const waiter: Waiter = {
           cursor,
-          done(applied) {
+          uuids,
+          done(outcome) {
             clearTimeout(timer);
             waiters.delete(waiter);
-            resolve(applied);
+            resolve(outcome);
           },
         };
-        const timer = setTimeout(() => waiter.done(false), milliseconds);
+        const timer = setTimeout(() => waiter.done('timeout'), milliseconds);
         waiters.add(waiter);
       });
     },
     stop() {
       leave();
-      for (const waiter of waiters) waiter.done(false);
+      for (const waiter of waiters) waiter.done('timeout');
     },
   };
 }
 
-/** The place up to which every router enforces, or undefined when one does not enforce at all. */
-function appliedEverywhere(routers: readonly KnownRouter[]): Cursor | undefined {
-  let lowest: Cursor | undefined;
-  for (const { enforcement, acked } of routers) {
-    if (enforcement !== 'kernel' || acked === undefined) return undefined;
-    if (lowest === undefined || compareCursors(acked, lowest) < 0) lowest = acked;
+interface Standing {
+  /** Whether any router enforces, or has not said yet that it does not. */
+  readonly enforcing: boolean;
+  /** Whether any enforces nothing. */
+  readonly dry: boolean;
+  /** The place up to which all that enforce have it; undefined: one has acknowledged nothing yet. */
+  readonly everywhere: Cursor | undefined;
+}
+
+function standingOf(routers: readonly KnownRouter[]): Standing {
+  const rest = routers.filter(({ enforcement }) => enforcement !== 'dry');
+  let everywhere = rest[0]?.acked;
+  for (const { enforcement, acked } of rest) {
+    if (enforcement === undefined || acked === undefined) everywhere = undefined;
+    if (everywhere === undefined || acked === undefined) break;
+    if (compareCursors(acked, everywhere) < 0) everywhere = acked;
   }
-  return lowest;
+  return { enforcing: rest.length > 0, dry: rest.length < routers.length, everywhere };
+}
+
+/** Undefined: not known yet. */
+function outcomeOf(
+  { enforcing, dry, everywhere }: Standing,
+  routers: readonly KnownRouter[],
+  { cursor, uuids }: Pick<Waiter, 'cursor' | 'uuids'>,
+): WaitOutcome | undefined {
+  if (!enforcing) return 'not-enforced';
+  if (everywhere === undefined || compareCursors(cursor, everywhere) > 0) return undefined;
+  if (uuids.some((uuid) => routers.some((router) => router.failures.has(uuid)))) return 'failed';
+  return dry ? 'not-enforced' : 'applied';
 }
 
 interface Subject {
@@ -161,6 +191,10 @@ function entryOf(router: KnownRouter, subject: Subject, now: number): AppliedEnt
       state: 'pending',
       reason: `nothing is enforced there: ${router.enforcementReason ?? 'it did not say why'}`,
     };
+  }
+  if (router.tableLeft && subject.deleted) {
+    const reason = `it may still be in force there: ${router.enforcementReason ?? 'an older table is left'}`;
+    return { ...place, state: 'pending', reason };
   }
   const since = router.history.covering(subject.cursor);
   return {

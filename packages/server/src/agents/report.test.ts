@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { executorOf } from '../commands/executor.ts';
-import { hitColumns, hitsJoin, type RuleRow, ruleColumns } from '../commands/rule-row.ts';
 import type { Database } from '../store/database.ts';
 import { createLocation, createRouter } from '../store/routers.ts';
 import { type SeededChange, type SeededProvider, seedDeletion, seedProvider, seedRule } from '../store/testing/seed.ts';
@@ -205,15 +203,15 @@ test('whoever waits is told at the acknowledgement, wherever it arrives, and at 
   await inWorld(async ({ database, provider, one, two }) => {
     const router = await enrolled(database, 'edge1');
     const [rule, never] = [await seedRule(database.pool, provider), await seedRule(database.pool, provider)];
-    await one.agents.registry.refresh();
+    for (const { agents } of [one, two]) await agents.registry.refresh();
     const waits = [one, two].map((replica) => replica.agents.view.waitApplied(rule.change, 20_000));
     const vain = one.agents.view.waitApplied(never.change, 300);
     const startedAt = Date.now();
     await report(one.base, router.key, { cursor: cursorOf(rule) });
-    assert.deepEqual(await Promise.all(waits), [true, true]);
+    assert.deepEqual(await Promise.all(waits), ['applied', 'applied']);
     assert.ok(Date.now() - startedAt < 4_000, 'the second replica was told, it did not find out by looking');
-    assert.equal(await vain, false);
-    assert.equal(await one.agents.view.waitApplied(rule.change, 0), true);
+    assert.equal(await vain, 'timeout');
+    assert.equal(await one.agents.view.waitApplied(rule.change, 0), 'applied');
   });
 });
 
@@ -247,6 +245,32 @@ test('hits are added, once a number and run, and those of unknown rules are left
   });
 });
 
+test('a removal is not confirmed by a dry router that left a table in its kernel, and its reason is told', async () => {
+  await inWorld(async ({ database, provider, one, two }) => {
+    const router = await enrolled(database, 'edge1');
+    const rule = await seedRule(database.pool, provider);
+    const cursor = cursorOf(rule);
+    const reason = 'not root; an older table may still be in force';
+    const left = { cursor, enforcement: { mode: 'dry', reason, table_left: true } } as const;
+    assert.equal((await report(one.base, router.key, left)).status, 200);
+    for (const replica of [one, two]) {
+      await waitUntil(
+        () => stateOf(replica, rule, { deleted: true }).applied[0]?.reason?.includes(reason) === true,
+        'it',
+      );
+      const { state, applied } = stateOf(replica, rule, { deleted: true });
+      assert.deepEqual([state, applied[0]?.state], ['pending', 'pending']);
+    }
+    assert.equal((await report(one.base, router.key, { cursor, enforcement: { mode: 'dry', reason } })).status, 200);
+    for (const replica of [one, two]) {
+      await waitUntil(() => stateOf(replica, rule, { deleted: true }).state === 'active', 'gone');
+      assert.equal(stateOf(replica, rule).state, 'pending');
+    }
+    const odd = { enforcement: { mode: 'dry', table_left: 'yes' } };
+    assert.equal((await report(one.base, router.key, odd as never)).body.field, '/enforcement/table_left');
+  });
+});
+
 test('what a router miscounts, or dates wrongly, neither overflows nor takes others down', async () => {
   await inWorld(async ({ database, provider, one }) => {
     const most = Number.MAX_SAFE_INTEGER;
@@ -263,15 +287,12 @@ test('what a router miscounts, or dates wrongly, neither overflows nor takes oth
         }
       }
     }
-    const [row] = await executorOf(database.pool).rows<RuleRow>(
-      {
-        name: 'hits',
-        text: `select ${ruleColumns}, ${hitColumns} from firewall_rule r ${hitsJoin} where r.uuid = $1`,
-      },
-      [rule.uuid],
-    );
-    assert.deepEqual([row?.packets, row?.bytes], [most, most]);
-    assert.ok(Math.abs((row?.last_hit_ms ?? 0) - Date.now()) < 60_000);
+    const { rows } = await database.pool.query('select packets, bytes, last_hit_at from rule_hit');
+    assert.equal(rows.length, 2);
+    for (const { packets, bytes, last_hit_at } of rows) {
+      assert.deepEqual([packets, bytes], [most, most]);
+      assert.ok(Math.abs(last_hit_at.getTime() - Date.now()) < 60_000);
+    }
   });
 });
 

@@ -51,6 +51,8 @@ export interface ReadHandler {
  */
 export interface Written {
   readonly change?: Cursor | undefined;
+  /** The objects that shall be in force with the change. */
+  readonly uuids?: readonly string[];
   readonly render: () => string;
   /** Called once after the commit; the answer waits for it. Never throws: what was committed is done. */
   readonly committed?: () => void | Promise<void>;

@@ -1,4 +1,5 @@
-/** Reads `Prefer: wait=N` (RFC 7240, 4.3): how long a change may be held until it is in force. */
+/** `Prefer: wait=N` (RFC 7240, 4.3), how long a change may be held until it is in force, and what is said of it. */
+import type { WaitOutcome } from '../agents/applied-view.ts';
 
 const waitMaximumSeconds = 30;
 
@@ -11,4 +12,12 @@ export function waitSecondsOf(header: string | readonly string[] | undefined): n
     if (match?.[1] !== undefined) return Math.min(Number(match[1]), waitMaximumSeconds);
   }
   return undefined;
+}
+
+/**
+ * The value of `Preference-Applied`. Its grammar (RFC 7240, 3) knows no parameters, only a list of words with or
+ * without a value: the outcome is a second word of that list.
+ */
+export function preferenceApplied(seconds: number, outcome: WaitOutcome): string {
+  return `wait=${seconds}, outcome=${outcome}`;
 }

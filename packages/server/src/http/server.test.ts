@@ -28,7 +28,7 @@ function otherApi(log = pino({ level: 'silent' })) {
     pool: api.database.pool,
     states: nowhere,
     wake: () => {},
-    waitApplied: async () => {},
+    waitApplied: async () => 'not-enforced',
     routersChanged: async () => {},
     log,
     isReady: async () => true,
@@ -190,7 +190,7 @@ test('health needs no key: alive always, ready only with the database', async ()
     pool: api.database.pool,
     states: nowhere,
     wake: () => {},
-    waitApplied: async () => {},
+    waitApplied: async () => 'not-enforced',
     routersChanged: async () => {},
     log: pino({ level: 'silent' }),
     isReady: async () => {

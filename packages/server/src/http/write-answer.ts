@@ -6,12 +6,13 @@
 import type { Problem } from '@levee/contract/errors.ts';
 import type { Operation } from '@levee/contract/operation.ts';
 import type pg from 'pg';
+import type { WaitOutcome } from '../agents/applied-view.ts';
 import { type Executor, executorOf, transact } from '../commands/executor.ts';
 import { done, type Outcome, refuse } from '../commands/outcome.ts';
 import { claimRequest, keepAnswer, type RequestName } from '../commands/repeated-request.ts';
 import type { Cursor } from '../store/cursor.ts';
 import type { Answered, Call, WriteHandler, Written } from './call.ts';
-import { waitSecondsOf } from './prefer.ts';
+import { preferenceApplied, waitSecondsOf } from './prefer.ts';
 import { requestMark } from './request-mark.ts';
 import { openAnswer, sealAnswer } from './sealed-answer.ts';
 
@@ -19,8 +20,8 @@ export interface WriteServices {
   readonly pool: pg.Pool;
   /** After a commit: the change log has something new. */
   readonly wake: () => void;
-  /** Resolves when the change is in force everywhere, or when the time is over. */
-  readonly waitApplied: (change: Cursor, milliseconds: number) => Promise<unknown>;
+  /** Resolves as soon as it is known what becomes of the change, or when the time is over. */
+  readonly waitApplied: (change: Cursor, milliseconds: number, uuids: readonly string[]) => Promise<WaitOutcome>;
 }
 
 const keyForm = /^[\x21-\x7e]{1,255}$/;
@@ -45,7 +46,7 @@ export async function answerWrite(
   call: Call,
   judged: unknown,
 ): Promise<Answered> {
-  const headers = call.raw.headers;
+  const sent = call.raw.headers;
   const repeatKey = repeatKeyOf(operation, call);
   const prepared = handler.prepare === undefined ? judged : await handler.prepare(judged);
   const run = (executor: Executor) => handler.run(call, executor, prepared);
@@ -66,10 +67,11 @@ export async function answerWrite(
   await outcome.value.committed?.();
   if (change === undefined) return { ok: true, answer: { body: render() } };
   services.wake();
-  const seconds = operation.waits ? waitSecondsOf(headers.prefer) : undefined;
+  const seconds = operation.waits ? waitSecondsOf(sent.prefer) : undefined;
   if (seconds === undefined) return { ok: true, answer: { body: render() } };
-  if (seconds > 0) await services.waitApplied(change, seconds * 1000);
-  return { ok: true, answer: { body: render(), headers: { 'preference-applied': `wait=${seconds}` } } };
+  const become = await services.waitApplied(change, seconds * 1000, outcome.value.uuids ?? []);
+  const headers = { 'preference-applied': preferenceApplied(seconds, become) };
+  return { ok: true, answer: { body: render(), headers } };
 }
 
 /** A string is a kept answer. */

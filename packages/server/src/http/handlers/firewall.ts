@@ -41,7 +41,8 @@ export function firewallHandlers(services: FirewallServices): Record<string, Han
     if (!outcome.ok) return outcome;
     const { row, confirmBy } = outcome.value;
     const extra = confirmationText(confirm?.changeUuid, confirmBy);
-    return { ok: true, value: { change: cursorOf(row), render: () => renderRule(row, states, extra).text } };
+    const render = () => renderRule(row, states, extra).text;
+    return { ok: true, value: { change: cursorOf(row), uuids: [row.uuid], render } };
   };
   return {
     createFirewallRule: {
@@ -191,5 +192,6 @@ async function replace(
   const extra = confirmationText(confirm?.changeUuid, confirmBy);
   const render = () =>
     `{"dst":"${dst}","rules":[${rows.map((row) => renderRule(row, services.states).text).join(',')}],${counts}${extra}}`;
-  return { ok: true, value: { change: change === undefined ? undefined : cursorOf(change), render } };
+  const uuids = rows.map((row) => row.uuid);
+  return { ok: true, value: { change: change === undefined ? undefined : cursorOf(change), uuids, render } };
 }

@@ -105,7 +105,7 @@ export async function startApi(options: ApiFixtureOptions = {}): Promise<ApiFixt
       ...(options.limits !== undefined && { limits: options.limits }),
       states: options.states ?? nowhere,
       wake: () => {},
-      waitApplied: async () => {},
+      waitApplied: async () => 'not-enforced',
       routersChanged: async () => {},
       log: silent,
       isReady: async () => true,
