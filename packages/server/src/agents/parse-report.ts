@@ -38,6 +38,7 @@ export function parseReport(body: unknown, cursors: WireCursors, now = Date.now(
         enforcement: enforcement.mode,
         enforcementReason:
           enforcement.reason === undefined ? undefined : text(enforcement.reason, '/enforcement/reason'),
+        tableLeft: enforcement.mode === 'dry' && flag(enforcement.table_left, '/enforcement/table_left'),
         failures: list(report.failures, '/failures').map((each, index) => {
           const failure = objectOf(each, `/failures/${index}`);
           return {
@@ -76,6 +77,11 @@ function text(value: unknown, field: string): string {
 function uuid(value: unknown, field: string): string {
   if (typeof value !== 'string' || !UUID.test(value)) throw new Refused(field, 'must be a uuid in lower case');
   return value;
+}
+
+function flag(value: unknown, field: string): boolean {
+  if (value !== undefined && typeof value !== 'boolean') throw new Refused(field, 'must be true or false');
+  return value === true;
 }
 
 function count(value: unknown, field: string): number {

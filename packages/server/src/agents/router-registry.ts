@@ -20,6 +20,8 @@ export interface KnownRouter {
   /** Undefined until its first report. */
   enforcement: 'kernel' | 'dry' | undefined;
   enforcementReason: string | undefined;
+  /** It enforces nothing new, and what it enforced before may still be in its kernel. */
+  tableLeft: boolean;
   acked: Cursor | undefined;
   lastSeenMilliseconds: number | undefined;
   readonly enrolledMilliseconds: number;
@@ -67,6 +69,7 @@ interface RouterRecord {
   readonly key_hash: string;
   readonly enforcement: 'kernel' | 'dry' | null;
   readonly enforcement_reason: string | null;
+  readonly table_left: boolean;
   readonly acked_xid: string | null;
   readonly acked_position: number | null;
   readonly last_seen_ms: number | null;
@@ -76,7 +79,7 @@ interface RouterRecord {
 const milliseconds = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`;
 
 const ROUTERS = `select r.uuid::text as uuid, r.name, l.name as location, encode(r.key_hash, 'hex') as key_hash,
-    r.enforcement, r.enforcement_reason, r.acked_xid::text as acked_xid, r.acked_position,
+    r.enforcement, r.enforcement_reason, r.table_left, r.acked_xid::text as acked_xid, r.acked_position,
     ${milliseconds('r.last_seen_at')} as last_seen_ms, ${milliseconds('r.enrolled_at')} as enrolled_ms
   from router r join location l on l.uuid = r.location_uuid
   where r.enrolled_at is not null and ($1::uuid[] is null or r.uuid = any($1))
@@ -177,6 +180,7 @@ class Registry implements RouterRegistry {
       if (router !== undefined) {
         router.enforcement = report.enforcement;
         router.enforcementReason = report.enforcementReason;
+        router.tableLeft = report.tableLeft ?? false;
         router.lastSeenMilliseconds = atMilliseconds;
         router.failures = new Map(report.failures.map((failure) => [failure.uuid, failure.reason]));
         this.#acknowledge(router, report.cursor, atMilliseconds);
@@ -321,6 +325,7 @@ class Registry implements RouterRegistry {
         keyHash: record.key_hash,
         enforcement: record.enforcement ?? undefined,
         enforcementReason: record.enforcement_reason ?? undefined,
+        tableLeft: record.table_left,
         acked: undefined,
         lastSeenMilliseconds: record.last_seen_ms ?? undefined,
         enrolledMilliseconds: record.enrolled_ms,

@@ -20,6 +20,8 @@ export interface StoredReport {
   readonly cursor: Cursor | undefined;
   readonly enforcement: 'kernel' | 'dry';
   readonly enforcementReason: string | undefined;
+  /** A dry router's kernel still holds an older table: nothing is removed from it. Absent: no. */
+  readonly tableLeft?: boolean | undefined;
   /** Every object that the router refuses at present. */
   readonly failures: readonly { readonly uuid: string; readonly reason: string }[];
   readonly counters: { readonly run: string; readonly number: number; readonly hits: readonly HitDelta[] } | undefined;
@@ -39,11 +41,11 @@ export interface SavedReports {
 const LOCK = `select uuid::text as uuid, pg_snapshot_xmax(pg_current_snapshot())::text as end, (extract(epoch from clock_timestamp()) * 1000)::float8 as at_ms
   from router where uuid = any($1::uuid[]) order by uuid for no key update`;
 
-const ROUTERS = `update router r set enforcement = n.enforcement, enforcement_reason = n.reason,
+const ROUTERS = `update router r set enforcement = n.enforcement, enforcement_reason = n.reason, table_left = n.table_left,
     acked_xid = n.xid::xid8, acked_position = n.position, last_seen_at = to_timestamp($7::float8 / 1000),
     status = coalesce(n.status::json, r.status)
-  from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::int8[], $6::text[])
-    n (uuid, enforcement, reason, xid, position, status)
+  from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::int8[], $6::text[], $8::bool[])
+    n (uuid, enforcement, reason, xid, position, status, table_left)
   where r.uuid = n.uuid`;
 
 /** A router that fell back to an older state takes back what it acknowledged beyond it. */
@@ -132,6 +134,7 @@ async function save(client: pg.PoolClient, reports: readonly StoredReport[]): Pr
     positions,
     known.map((report) => (report.status === undefined ? null : JSON.stringify(report.status))),
     atMilliseconds,
+    known.map((report) => report.tableLeft ?? false),
   ]);
   await statement('reports_retract', RETRACT, [uuids, xids, positions]);
   await statement('reports_acknowledge', ACKNOWLEDGE, [uuids, xids, positions, atMilliseconds]);

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import { type ChangesSince, changesSince } from '../store/change-log.ts';
 import type { Database } from '../store/database.ts';
 import { newUuid } from '../store/new-uuid.ts';
-import { saveReports } from '../store/reports.ts';
+import { type StoredReport, saveReports } from '../store/reports.ts';
 import { createLocation, createRouter, enrolRouter, removeRouter } from '../store/routers.ts';
 import { type SeededProvider, seedDeletion, seedPriority, seedProvider, seedRule } from '../store/testing/seed.ts';
 import { startTestPostgres, type TestPostgres } from '../store/testing/test-postgres.ts';
@@ -39,7 +39,12 @@ async function router(database: Database, name: string): Promise<string> {
   return made.router.uuid;
 }
 
-function acknowledge(database: Database, routerUuid: string, change: { xid: string; position: number }) {
+function acknowledge(
+  database: Database,
+  routerUuid: string,
+  change: { xid: string; position: number },
+  more: Partial<StoredReport> = {},
+) {
   return saveReports(database.pool, [
     {
       routerUuid,
@@ -49,6 +54,7 @@ function acknowledge(database: Database, routerUuid: string, change: { xid: stri
       failures: [],
       counters: undefined,
       status: undefined,
+      ...more,
     },
   ]);
 }
@@ -74,6 +80,20 @@ test('a deleted rule stays until the last enrolled router has acknowledged its d
   await sweepOnce(database.pool);
   assert.equal(await ruleRow(database, made.uuid), undefined);
   assert.ok(await ruleRow(database, other.uuid), 'a rule that nobody deleted stays');
+});
+
+test('a dry router holds a deleted rule back as long as an older table is left in its kernel', async () => {
+  const { database, provider } = await setUp();
+  const edge = await router(database, 'a');
+  const made = await seedRule(database.pool, provider);
+  const { change } = await seedDeletion(database.pool, made.uuid);
+  const dry = { enforcement: 'dry', enforcementReason: 'not root' } as const;
+  await acknowledge(database, edge, change, { ...dry, tableLeft: true });
+  await sweepOnce(database.pool);
+  assert.ok(await ruleRow(database, made.uuid));
+  await acknowledge(database, edge, change, dry);
+  await sweepOnce(database.pool);
+  assert.equal(await ruleRow(database, made.uuid), undefined);
 });
 
 test('a router that never reported holds a deleted rule back, until the router is removed', async () => {

@@ -101,11 +101,13 @@ export function markExpired(pool: pg.Pool): Promise<number> {
 
 /**
  * A rule that is marked goes when every enrolled router has acknowledged a place at or after its marking. A router that
- * was enrolled and is away holds it back, because it may still enforce the rule; removing the router frees it.
+ * was enrolled and is away holds it back, because it may still enforce the rule; so does one that cannot take away the
+ * table that it left in its kernel, whatever it acknowledged. Removing the router frees it.
  */
 const GONE = `with low as (
-    select acked_xid as xid, acked_position as position from router where enrolled_at is not null
-    order by acked_xid nulls first, acked_position limit 1
+    select case when not table_left then acked_xid end as xid, acked_position as position
+    from router where enrolled_at is not null
+    order by 1 nulls first, 2 limit 1
   ), due as (
     select uuid from firewall_rule r
     where deletion_marked_at is not null

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { openStream, report } from '../agents/testing/agent-client.ts';
-import { enrolled, startReplica } from '../agents/testing/replica.ts';
-import { sweepOnce } from '../sweep/sweeper.ts';
-import { startChangeTail } from './change-tail.ts';
-import type { Database } from './database.ts';
-import { followLog } from './log-history.ts';
-import { seedDeletion, seedProvider, seedRule } from './testing/seed.ts';
-import { startTestPostgres, type TestPostgres } from './testing/test-postgres.ts';
-import { waitUntil } from './testing/wait-until.ts';
+import { openStream, report } from './agents/testing/agent-client.ts';
+import { enrolled, startReplica } from './agents/testing/replica.ts';
+import { startChangeTail } from './store/change-tail.ts';
+import type { Database } from './store/database.ts';
+import { followLog } from './store/log-history.ts';
+import { seedDeletion, seedProvider, seedRule } from './store/testing/seed.ts';
+import { startTestPostgres, type TestPostgres } from './store/testing/test-postgres.ts';
+import { waitUntil } from './store/testing/wait-until.ts';
+import { sweepOnce } from './sweep/sweeper.ts';
 
 let postgres: TestPostgres;
 before(async () => {
