@@ -17,6 +17,8 @@ import { startSweeper } from './sweep/sweeper.ts';
 
 export interface ServerConfig {
   readonly listen: { readonly host: string; readonly port: number };
+  /** Addresses and subnets from which X-Forwarded-For is believed. */
+  readonly trustedProxies?: readonly string[] | undefined;
   /** Made with mode 0700 when missing. */
   readonly dataDirectory: string;
   /** Absent: an embedded PostgreSQL in the data directory. */
@@ -106,6 +108,7 @@ async function start(
     routersChanged: () => agents.registry.refresh(),
     log,
     operatorKey: config.operatorKey,
+    trustedProxies: config.trustedProxies,
     isReady: async () => (await database.pool.query('select 1')).rowCount === 1,
     mount: (app) => agents.mount(app),
     mounted: agentPaths,

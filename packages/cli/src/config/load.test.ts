@@ -161,6 +161,7 @@ describe('refused', () => {
       'listen',
       ['127.0.0.1', ':8080', '::1:8080', '[::1]', '[nonsense]:80', '127.0.0.1:65536', 'a b:1', '[10.0.0.1]:80'],
     ],
+    ['trustedProxies', ['proxy', '10.0.0.0/33', '10.0.0.1/8', '10.0.0.1,,10.0.0.2', '::1/0']],
     ['edgeNetns', ['../x', '-x', 'a b', 'a/b']],
     ['edgeIngressDevices', ['a,,b', 'sixteencharacter', '..', 'a/b']],
     ['edgeControl', ['unix:relative', 'http://x/path', 'http://user@x', 'x:80']],

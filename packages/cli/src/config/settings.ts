@@ -14,6 +14,7 @@ import {
   namespaceName,
   path,
   postgresUrl,
+  subnet,
   text,
   type ValueType,
 } from './value-types.ts';
@@ -70,6 +71,12 @@ export const settings = {
     hostAndPort,
     { host: '127.0.0.1', port: 8080 },
     'Where the control plane listens for the interface and for routers. Speaks HTTP: put a proxy that ends TLS in front of any address that others reach.',
+  ),
+  trustedProxies: setting(
+    'trusted_proxies',
+    listOf(subnet),
+    undefined,
+    "Addresses and subnets of the proxies in front of the control plane. Only from them is X-Forwarded-For believed: the caller's address, which a key's `sources` are held against, is then its rightmost entry that is none of theirs.",
   ),
   dataDirectory: setting(
     'data_dir',

@@ -3,6 +3,7 @@
  * back as text. Expected failures come back as a sentence that says what is allowed.
  */
 import { isIPv6 } from 'node:net';
+import { formatPrefix, parsePrefix } from '@levee/core/net/prefix-text.ts';
 
 export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly message: string };
 
@@ -93,6 +94,16 @@ export const controlAddress: ValueType<string> = {
       url !== undefined && url.pathname === '/' && url.search === '' && url.hash === '' && url.username === '';
     if (bare && (url.protocol === 'http:' || url.protocol === 'https:')) return yes(url.origin);
     return no('expected http://host:port, https://host:port or unix:/path/control.sock');
+  },
+  write: String,
+};
+
+/** An address, or a subnet in CIDR form without host bits; canonical. */
+export const subnet: ValueType<string> = {
+  word: 'subnet',
+  parse(given) {
+    const parsed = parsePrefix(given);
+    return parsed.ok ? yes(formatPrefix(parsed.prefix)) : no(parsed.sentence);
   },
   write: String,
 };

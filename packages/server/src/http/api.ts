@@ -38,6 +38,8 @@ export interface ApiServices extends WriteServices {
   /** Paths of `mount`, for 405. */
   readonly mounted?: readonly { readonly method: string; readonly path: string }[];
   readonly limits?: HttpLimits;
+  /** Addresses and subnets whose X-Forwarded-For is believed. */
+  readonly trustedProxies?: readonly string[] | undefined;
   readonly now?: () => number;
   /** A key that may be of another form than those made here. */
   readonly operatorKey?: string | undefined;
@@ -50,7 +52,7 @@ export interface Api extends HttpServer {
 }
 
 export function createApi(services: ApiServices): Api {
-  const server = createHttpServer(services.log, services.limits);
+  const server = createHttpServer(services.log, services.limits, services.trustedProxies);
   const now = services.now ?? Date.now;
   const keys = createKeyRing(services.pool, { now, anyForm: services.operatorKey });
   const { pool, states } = services;

@@ -4,12 +4,13 @@
  * everywhere within a second. A key with a wrong checksum never reaches the database. Keeps hashes, never keys.
  */
 import { hash } from 'node:crypto';
-import { BlockList, isIPv6 } from 'node:net';
+import type { BlockList } from 'node:net';
 import { parseKeyRole } from '@levee/core/account/key.ts';
 import { prefixFromTrusted } from '@levee/core/net/prefix-text.ts';
 import type pg from 'pg';
 import type { Caller } from '../commands/caller.ts';
 import type { Failure } from '../commands/outcome.ts';
+import { addressList, isAmong } from './address-list.ts';
 
 /** Revocation must be everywhere within 1 s; the rest of it is for a slow look-up. */
 const trustedMilliseconds = 400;
@@ -82,7 +83,7 @@ export function createKeyRing(pool: Pick<pg.Pool, 'query'>, options: KeyRingOpti
     const at = now();
     if (known === undefined || (known.caller.limits.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY) <= at)
       return invalid;
-    if (known.sources !== undefined && !isFrom(known.sources, remoteAddress)) return wrongSource;
+    if (known.sources !== undefined && !isAmong(known.sources, remoteAddress)) return wrongSource;
     lastUses.set(known.caller.keyUuid, at);
     return { ok: true, caller: known.caller, readOnly: known.readOnly };
   }
@@ -150,22 +151,6 @@ function knownOf(row: KeyRow): Known {
       limits: { sources: row.sources?.map(prefixFromTrusted), expiresAt: row.expires_at ?? undefined },
     },
     readOnly: row.read_only,
-    sources: row.sources === null ? undefined : blockListOf(row.sources),
+    sources: row.sources === null ? undefined : addressList(row.sources),
   };
-}
-
-function blockListOf(sources: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const source of sources) {
-    const [address = '', length] = source.split('/');
-    list.addSubnet(address, Number(length ?? (isIPv6(address) ? 128 : 32)), isIPv6(address) ? 'ipv6' : 'ipv4');
-  }
-  return list;
-}
-
-/** A unix socket has no address: a key bound to sources may not be used there. */
-function isFrom(sources: BlockList, remoteAddress: string | undefined): boolean {
-  if (remoteAddress === undefined || remoteAddress === '') return false;
-  const address = /^::ffff:\d+\./i.test(remoteAddress) ? remoteAddress.slice(7) : remoteAddress;
-  return sources.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
 }

@@ -61,7 +61,7 @@ function guard(operation: Operation, services: OperationServices) {
     next();
   };
   return (request: FastifyRequest, reply: FastifyReply, next: () => void) => {
-    const who = services.keys.authenticate(request.headers['x-api-key'], request.raw.socket.remoteAddress);
+    const who = services.keys.authenticate(request.headers['x-api-key'], request.ip);
     if (!(who instanceof Promise)) return judge(request, reply, who, next);
     who.then(
       (known) => judge(request, reply, known, next),

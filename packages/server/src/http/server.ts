@@ -10,6 +10,7 @@ import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply } f
 import type { Logger } from 'pino';
 import type { Caller } from '../commands/caller.ts';
 import type { Failure } from '../commands/outcome.ts';
+import { addressList, isAmong } from './address-list.ts';
 import { createBrokenRequests } from './broken-request.ts';
 import { errorAnswer, failureOfException } from './error-answer.ts';
 import { parseJsonBody } from './json-body.ts';
@@ -55,12 +56,19 @@ export const usualLimits: HttpLimits = {
 
 const headersMaximumBytes = 16 * 1024;
 
-export function createHttpServer(log: Logger, limits: HttpLimits = usualLimits): HttpServer {
+export function createHttpServer(
+  log: Logger,
+  limits: HttpLimits = usualLimits,
+  trustedProxies: readonly string[] = [],
+): HttpServer {
   let paths: readonly PathTemplate[] = [];
+  const trusted = addressList(trustedProxies);
   const app: FastifyInstance = Fastify({
     // A line a request costs a third of the throughput: errors are logged where they are answered.
     logger: false,
     bodyLimit: bodyMaximumBytes,
+    // `request.ip`: the peer, or behind trusted ones the rightmost entry of X-Forwarded-For that is none of them.
+    trustProxy: trustedProxies.length > 0 && ((address: string | undefined) => isAmong(trusted, address)),
     requestIdHeader: false,
     genReqId: (request: IncomingMessage) => requestIdOf(request.headers['x-request-id']),
     routerOptions: { maxParamLength: 256, caseSensitive: true, ignoreTrailingSlash: false },
