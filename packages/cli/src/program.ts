@@ -22,7 +22,7 @@ export function createProgram(): Command {
 
   addSettings(
     program.command('up').description('run everything on this machine: database, control plane, local edge'),
-    ['listen', 'dataDirectory', 'logLevel', 'edgeNetns', ...edgeSettings],
+    ['listen', 'trustedProxies', 'dataDirectory', 'logLevel', 'edgeNetns', ...edgeSettings],
   ).action(async (_options, command: Command) => {
     const { up } = await import('./commands/up.ts');
     await up(effectiveConfig(command, output()), output());
@@ -30,6 +30,7 @@ export function createProgram(): Command {
 
   addSettings(program.command('serve').description('run the control plane alone'), [
     'listen',
+    'trustedProxies',
     'dataDirectory',
     'logLevel',
   ])
@@ -70,7 +71,7 @@ export function createProgram(): Command {
   const config = program.command('config').description('the configuration');
   addSettings(
     config.command('check').description('say what is in effect and where it comes from; fail when something is wrong'),
-    ['listen', 'dataDirectory', 'logLevel', 'edgeNetns', 'edgeControl', ...edgeSettings],
+    ['listen', 'trustedProxies', 'dataDirectory', 'logLevel', 'edgeNetns', 'edgeControl', ...edgeSettings],
   ).action(async (_options, command: Command) => {
     const { checkConfig } = await import('./commands/config-check.ts');
     checkConfig(effectiveConfig(command, output()), output());
