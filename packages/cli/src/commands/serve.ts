@@ -21,7 +21,8 @@ export async function serve({ config }: Loaded, output: Output, localRouter?: st
   onSupervisorGone(close);
   // A key that the operator chose is no news to them.
   const key = config.operatorKey === undefined ? server.newOperatorKey : undefined;
-  const routerKeyChanged = localRouter !== undefined && (await leaveRouterKey(server.database, localRouter));
+  const routerKeyChanged =
+    localRouter !== undefined && (await leaveRouterKey(server.database, localRouter, config.dataDirectory));
   const { address } = server;
   if (!isSupervised()) {
     const text = `the control plane answers at ${address}/v1${key === undefined ? '' : `\noperator key ${key}`}`;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Database } from '../store/database.ts';
+import { newUuid } from '../store/new-uuid.ts';
 import { createLocation, createRouter, ensureLocalRouter, removeRouter } from '../store/routers.ts';
 import { type SeededChange, type SeededProvider, seedProvider, seedRule } from '../store/testing/seed.ts';
 import { startTestPostgres, type TestPostgres } from '../store/testing/test-postgres.ts';
@@ -103,11 +104,13 @@ test('a removed router is not waited for any more, and its key opens nothing wit
 
 test('the local router is made once, keeps a key that is still good, and gets a fresh one otherwise', async () => {
   await inWorld(async ({ database, one }) => {
-    const made = await Promise.all([ensureLocalRouter(database.pool), ensureLocalRouter(database.pool)]);
-    assert.equal(new Set(made.map((each) => each.routerUuid)).size, 1);
-    const fresh = await ensureLocalRouter(database.pool, made[0]?.key === made[1]?.key ? undefined : 'lv_r_wrong');
+    const own = { uuid: newUuid(), hostName: 'here' };
+    const made = await Promise.all([ensureLocalRouter(database.pool, own), ensureLocalRouter(database.pool, own)]);
+    assert.deepEqual(new Set(made.map((each) => each.routerUuid)), new Set([own.uuid]));
+    const fresh = await ensureLocalRouter(database.pool, { ...own, presentKey: 'lv_r_wrong' });
     assert.equal(fresh.fresh, true);
-    assert.deepEqual(await ensureLocalRouter(database.pool, fresh.key), { ...fresh, fresh: false });
+    const kept = await ensureLocalRouter(database.pool, { ...own, presentKey: fresh.key });
+    assert.deepEqual(kept, { ...fresh, fresh: false });
     assert.equal((await report(one.base, fresh.key, {})).status, 200);
     assert.equal((await report(one.base, made[0]?.key ?? '', {})).status, 401);
   });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { pruneChanges } from '../store/change-log.ts';
 import type { Database } from '../store/database.ts';
+import { newUuid } from '../store/new-uuid.ts';
 import { ensureLocalRouter, removeRouter } from '../store/routers.ts';
 import { seedDeletion, seedPriority, seedProvider, seedRule } from '../store/testing/seed.ts';
 import { startTestPostgres, type TestPostgres } from '../store/testing/test-postgres.ts';
@@ -162,11 +163,12 @@ test('no key, a key of another role and an unknown key open nothing', async () =
 test('the stream of a router that was removed, or whose key was replaced, ends', async () => {
   await withReplica(async (database, { base, agents }) => {
     const gone = await enrolled(database, 'gone');
-    const local = await ensureLocalRouter(database.pool);
+    const own = { uuid: newUuid(), hostName: 'here' };
+    const local = await ensureLocalRouter(database.pool, own);
     const streams = await Promise.all([gone.key, local.key].map((key) => openStream(base, key)));
     await waitUntil(() => streams.every((stream) => stream.heartbeats > 0), 'both streams');
     await removeRouter(database.pool, gone.uuid);
-    await ensureLocalRouter(database.pool);
+    await ensureLocalRouter(database.pool, own);
     await agents.registry.refresh();
     await waitUntil(() => streams.every((stream) => stream.closed), 'their end', 2_000);
   });

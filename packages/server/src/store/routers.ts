@@ -177,37 +177,60 @@ export async function removeRouter(db: Statements, uuid: string): Promise<boolea
 
 export const LOCAL_NAME = 'local';
 
+export interface LocalRouter {
+  /** Kept in the installation's data directory: by it, and never by its name, a router is known as our own. */
+  readonly uuid: string;
+  /** Of this machine; tells routers of several installations apart. */
+  readonly hostName: string;
+  /** What the edge has now. */
+  readonly presentKey?: string | undefined;
+}
+
 /**
- * The router of this machine, made with its location when absent. `presentKey` is kept when it still is the router's
- * key: an edge that runs on is not locked out by a control plane that starts again. Otherwise a fresh key replaces
- * whatever key it had.
+ * The router of this machine, made with its location when absent. `presentKey` is kept when it still is a router's key:
+ * an edge that runs on is not locked out by a control plane that starts again. Otherwise a fresh key replaces whatever
+ * key the router of that uuid had. Another installation's router, or one that an operator named `local`, is never
+ * touched: where the name is taken, ours gets the host's name, or a part of its uuid, behind it.
  */
 export async function ensureLocalRouter(
   db: Statements,
-  presentKey?: string,
+  { uuid, hostName, presentKey }: LocalRouter,
 ): Promise<{ readonly routerUuid: string; readonly key: string; readonly fresh: boolean }> {
   if (presentKey !== undefined && parseKeyRole(presentKey) === 'router') {
-    const [kept] = await run<{ uuid: string }>(
-      db,
-      'select uuid::text as uuid from router where name = $1 and key_hash = $2',
-      [LOCAL_NAME, secretHash(presentKey)],
-    );
+    const [kept] = await run<{ uuid: string }>(db, 'select uuid::text as uuid from router where key_hash = $1', [
+      secretHash(presentKey),
+    ]);
     if (kept !== undefined) return { routerUuid: kept.uuid, key: presentKey, fresh: false };
   }
   const key = makeKey('router', randomBytes(KEY_RANDOM_BYTES));
-  await run(db, 'insert into location (uuid, name) values ($1, $2) on conflict (name) do nothing', [
-    newUuid(),
-    LOCAL_NAME,
-  ]);
-  const [row] = await run<{ uuid: string }>(
-    db,
-    `insert into router (uuid, name, location_uuid, key_hash, enrolled_at)
-      select $1, $2, uuid, $3, now() from location where name = $2
-      on conflict (name) do update set key_hash = excluded.key_hash,
-        enrolled_at = coalesce(router.enrolled_at, excluded.enrolled_at)
-      returning uuid::text as uuid`,
-    [newUuid(), LOCAL_NAME, secretHash(key)],
-  );
-  if (row === undefined) throw new Error('the local router was neither found nor made');
-  return { routerUuid: row.uuid, key, fresh: true };
+  for (const name of [...localNames(uuid, hostName), undefined]) {
+    const own = await run(
+      db,
+      'update router set key_hash = $2, enrolled_at = coalesce(enrolled_at, now()) where uuid = $1 returning 1',
+      [uuid, secretHash(key)],
+    );
+    if (own.length > 0) return { routerUuid: uuid, key, fresh: true };
+    if (name === undefined) break;
+    await run(db, 'insert into location (uuid, name) values ($1, $2) on conflict (name) do nothing', [newUuid(), name]);
+    const made = await run(
+      db,
+      `insert into router (uuid, name, location_uuid, key_hash, enrolled_at)
+        select $1, $2, uuid, $3, now() from location where name = $2
+        on conflict do nothing returning 1`,
+      [uuid, name, secretHash(key)],
+    );
+    if (made.length > 0) return { routerUuid: uuid, key, fresh: true };
+  }
+  throw new Error('the local router was neither found nor made');
+}
+
+/** The last one is taken by nobody else: it holds the whole uuid. */
+function localNames(uuid: string, hostName: string): string[] {
+  const host = hostName
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-|-$/g, '')
+    .slice(0, 40);
+  const named = host === '' ? LOCAL_NAME : `${LOCAL_NAME}-${host}`;
+  return [LOCAL_NAME, named, `${named}-${uuid.slice(-6)}`, `${LOCAL_NAME}-${uuid}`];
 }
