@@ -34,6 +34,12 @@ export const appliedEntry = Type.Object(
     state: Type.Enum(['pending', 'active', 'failed', 'removed'], { description: 'There.' }),
     at: Type.Optional(timestamp),
     latency_ms: Type.Optional(Type.Number({ minimum: 0, description: 'From the change to its report.' })),
+    last_seen_at: Type.Optional(
+      Type.String({
+        format: 'date-time',
+        description: 'Only where the router has been silent for so long that its state is a supposition.',
+      }),
+    ),
     reason: Type.Optional(Type.String()),
   },
   { additionalProperties: false },

@@ -37,6 +37,11 @@ export interface AppliedView {
   stop(): void;
 }
 
+/**
+ * Agents report every 10 s, and a replica hears of another's reports within 5 s: after so long, that what was in force
+ * still is can only be supposed.
+ */
+const UNKNOWN_MILLISECONDS = 60_000;
 /** Agents report every 10 s: three missing ones are more than a hiccup. */
 const AWAY_MILLISECONDS = 30_000;
 
@@ -52,10 +57,14 @@ interface Waiter {
   readonly done: (outcome: WaitOutcome) => void;
 }
 
-export function createAppliedView(registry: RouterRegistry, now: () => number = Date.now): AppliedView {
+/** `now`: by the database's clock, which dates reports wherever they were stored. */
+export function createAppliedView(
+  registry: RouterRegistry,
+  now: () => number = () => Date.now() + registry.clockAheadMilliseconds,
+): AppliedView {
   const waiters = new Set<Waiter>();
   let checking = false;
-  let shared: { version: number; before: Cursor; state: DerivedState; gone: DerivedState } | undefined;
+  let shared: { version: number; until: number; before: Cursor; state: DerivedState; gone: DerivedState } | undefined;
 
   const leave = registry.onChange(() => {
     if (checking || waiters.size === 0) return;
@@ -73,20 +82,25 @@ export function createAppliedView(registry: RouterRegistry, now: () => number = 
 
   /** Old objects on healthy routers all get the same answer: it is made once. */
   function sharedState(): typeof shared {
-    if (shared?.version === registry.version) return shared;
+    const at = now();
+    if (shared?.version === registry.version && at < shared.until) return shared;
+    let until = Number.POSITIVE_INFINITY;
     let before: Cursor | undefined;
     for (const router of registry.routers) {
       const oldest = router.history.oldest;
       if (router.enforcement !== 'kernel' || router.acked === undefined || oldest === undefined) return undefined;
       if (before === undefined || compareCursors(oldest, before) < 0) before = oldest;
+      const unknownAt = (router.lastSeenMilliseconds ?? 0) + UNKNOWN_MILLISECONDS;
+      if (unknownAt > at) until = Math.min(until, unknownAt);
     }
     if (before === undefined) return undefined;
     const probe = { uuid: '', cursor: before, changed: undefined };
     shared = {
       version: registry.version,
+      until,
       before,
-      state: derive(registry.routers, { ...probe, deleted: false }, now()),
-      gone: derive(registry.routers, { ...probe, deleted: true }, now()),
+      state: derive(registry.routers, { ...probe, deleted: false }, at),
+      gone: derive(registry.routers, { ...probe, deleted: true }, at),
     };
     return shared;
   }
@@ -195,6 +209,12 @@ function entryOf(router: KnownRouter, subject: Subject, now: number): AppliedEnt
   if (router.tableLeft && subject.deleted) {
     const reason = `it may still be in force there: ${router.enforcementReason ?? 'an older table is left'}`;
     return { ...place, state: 'pending', reason };
+  }
+  const seen = router.lastSeenMilliseconds;
+  if (!subject.deleted && seen !== undefined && now - seen >= UNKNOWN_MILLISECONDS) {
+    const last = new Date(seen).toISOString();
+    const reason = `not heard of since ${last}: the last known rules stay in its kernel, but it cannot be asked`;
+    return { ...place, state: 'pending', last_seen_at: last, reason };
   }
   const since = router.history.covering(subject.cursor);
   return {

@@ -5,7 +5,7 @@ import { createLocation, createRouter } from '../store/routers.ts';
 import { type SeededChange, type SeededProvider, seedDeletion, seedProvider, seedRule } from '../store/testing/seed.ts';
 import { startTestPostgres, type TestPostgres } from '../store/testing/test-postgres.ts';
 import { waitUntil } from '../store/testing/wait-until.ts';
-import type { DerivedState } from './applied-view.ts';
+import { createAppliedView, type DerivedState } from './applied-view.ts';
 import { type Answered, post, report } from './testing/agent-client.ts';
 import { enrolled, type Replica, startReplica } from './testing/replica.ts';
 import { createWireCursors, type WireCursors } from './wire-cursor.ts';
@@ -171,14 +171,13 @@ test('a router that falls back takes back what it had acknowledged', async () =>
   });
 });
 
-test('a silent router leaves old rules active and says since when it holds up new ones', async () => {
+test('a silent router says since when it holds up new rules', async () => {
   await inWorld(async ({ database, provider, one }) => {
     const router = await enrolled(database, 'edge1');
     const old = await seedRule(database.pool, provider);
     await report(one.base, router.key, { cursor: cursorOf(old) });
     await database.pool.query(`update router set last_seen_at = '2020-01-02T03:04:05Z'`);
     await one.agents.registry.refresh();
-    assert.equal(stateOf(one, old).state, 'active');
     const state = stateOf(one, await seedRule(database.pool, provider));
     assert.equal(state.state, 'pending');
     assert.match(state.reason ?? '', /2020-01-02T03:04:05/);
@@ -268,6 +267,36 @@ test('a removal is not confirmed by a dry router that left a table in its kernel
     }
     const odd = { enforcement: { mode: 'dry', table_left: 'yes' } };
     assert.equal((await report(one.base, router.key, odd as never)).body.field, '/enforcement/table_left');
+  });
+});
+
+test('what a router that has been silent for a minute enforces is not called active, on any replica', async () => {
+  await inWorld(async ({ database, provider, one, two }) => {
+    const router = await enrolled(database, 'edge1');
+    const [rule, gone] = [await seedRule(database.pool, provider), await seedRule(database.pool, provider)];
+    const cursor = cursorOf(gone);
+    assert.equal((await report(one.base, router.key, { cursor })).status, 200);
+    let ahead = 0;
+    const view = createAppliedView(one.agents.registry, () => Date.now() + ahead);
+    const subject = { uuid: rule.uuid, change: rule.change, deleted: false };
+    assert.equal(view.stateOf(subject).state, 'active');
+    ahead = 55_000;
+    assert.equal(view.stateOf(subject).state, 'active', 'a few reports that are missing change nothing');
+    ahead = 61_000;
+    assert.equal(view.stateOf(subject).state, 'pending', 'time alone does it');
+    assert.equal(view.stateOf({ ...subject, deleted: true }).state, 'active', 'what was removed stays removed');
+    view.stop();
+
+    await database.pool.query(`update router set last_seen_at = now() - interval '61 seconds'`);
+    for (const replica of [one, two]) {
+      await replica.agents.registry.refresh();
+      const { state, reason, applied } = stateOf(replica, rule);
+      assert.equal(state, 'pending');
+      assert.match(reason ?? '', /^edge1: not heard of since \d{4}-.* stay in its kernel, but it cannot be asked$/);
+      assert.ok(Date.now() - Date.parse(applied[0]?.last_seen_at ?? '') > 60_000);
+    }
+    assert.equal((await report(two.base, router.key, { cursor })).status, 200);
+    for (const replica of [one, two]) await waitUntil(() => stateOf(replica, rule).state === 'active', 'its return');
   });
 });
 

@@ -35,6 +35,8 @@ export interface RouterRegistry {
   readonly routers: readonly KnownRouter[];
   /** Rises with everything that may change an answer. */
   readonly version: number;
+  /** What the database's clock shows more than ours. */
+  readonly clockAheadMilliseconds: number;
   /** Asks the database when the key is not known here. */
   byKeyHash(keyHash: string): Promise<KnownRouter | undefined>;
   /** False once a router was removed or got another key. */
@@ -110,6 +112,7 @@ export async function startRouterRegistry(
 class Registry implements RouterRegistry {
   routers: readonly KnownRouter[] = [];
   version = 0;
+  clockAheadMilliseconds = 0;
   readonly #database: Pick<Database, 'connect' | 'pool'>;
   readonly #refreshMilliseconds: number;
   readonly #log: (message: string) => void;
@@ -288,6 +291,7 @@ class Registry implements RouterRegistry {
     const first = this.#acksFrom === undefined;
     const writes = this.#writes;
     const { rows: clock } = await pool.query<{ now: number }>(`select ${milliseconds('clock_timestamp()')} as now`);
+    this.clockAheadMilliseconds = (clock[0]?.now ?? Date.now()) - Date.now();
     const { rows: records } = await pool.query<RouterRecord>(ROUTERS, [uuids]);
     const { rows: acks } = first
       ? await pool.query(FIRST_ACKS, [
