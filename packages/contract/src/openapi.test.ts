@@ -101,6 +101,15 @@ test('every operation that takes a body has an example that its schema accepts',
   }
 });
 
+test('every pattern is told in words too', () => {
+  const visit = (value: unknown, where: string): void => {
+    if (typeof value !== 'object' || value === null) return;
+    if ('pattern' in value) assert.equal(typeof (value as { 'x-in-words'?: unknown })['x-in-words'], 'string', where);
+    for (const each of Object.values(value)) visit(each, where);
+  };
+  for (const { id, params, query, body } of operations) for (const schema of [params, query, body]) visit(schema, id);
+});
+
 test('the checked-in document is the one that the operations give', () => {
   assert.equal(readFileSync(join(import.meta.dirname, '../generated/openapi.json'), 'utf8'), renderOpenapiFile());
 });

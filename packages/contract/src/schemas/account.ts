@@ -3,6 +3,7 @@
  * holds a password or, after its creation, a key.
  */
 import Type from 'typebox';
+import { inWords } from './in-words.ts';
 import { accountUuid, timestamp, uuid } from './object.ts';
 
 const subnetText = Type.String({ maxLength: 64, description: 'An address, or a subnet in CIDR form.' });
@@ -19,6 +20,7 @@ export const accountName = Type.String({
   minLength: 1,
   maxLength: 128,
   pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]+$',
+  ...inWords('1 to 128 characters without control characters'),
   description: '1 to 128 characters, no control characters.',
 });
 
@@ -26,6 +28,7 @@ export const username = Type.String({
   minLength: 3,
   maxLength: 64,
   pattern: '^[a-z0-9._-]+$',
+  ...inWords("3 to 64 of a–z, 0–9, '.', '_' and '-'"),
   description: 'Unique in the provider.',
   examples: ['alice'],
 });
@@ -34,6 +37,7 @@ export const email = Type.String({
   minLength: 3,
   maxLength: 254,
   pattern: '^[^\\s@<>()\\[\\],;:"\\\\\\u0000-\\u001f\\u007f]+@[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$',
+  ...inWords('an email address such as alice@example.net, without spaces, quotes and brackets'),
   description: 'Unique in the installation, compared without case.',
   examples: ['alice@example.net'],
 });

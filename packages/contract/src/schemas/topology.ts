@@ -1,11 +1,13 @@
 /** Locations and the routers at them, on the wire. An answer never holds a router's key. */
 import Type from 'typebox';
+import { inWords } from './in-words.ts';
 import { timestamp, uuid } from './object.ts';
 
 const placeName = Type.String({
   minLength: 1,
   maxLength: 64,
   pattern: '^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$',
+  ...inWords("1 to 64 of a–z, A–Z, 0–9, '.', '_' and '-', with a letter or a digit first and last"),
   description: 'Unique; letters, digits, dot, dash and underscore.',
   examples: ['fra1'],
 });

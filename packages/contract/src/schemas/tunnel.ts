@@ -1,5 +1,6 @@
 /** The tunnel on the wire: what is asked for, and per location what the customer's end has to be set to. */
 import Type from 'typebox';
+import { inWords } from './in-words.ts';
 import { expiresAt, objectState, storedObjectFields } from './object.ts';
 
 const tunnelFields = {
@@ -9,7 +10,11 @@ const tunnelFields = {
     description: "Subnets routed through the tunnel, inside the caller's own.",
   }),
   endpoint: Type.String({ maxLength: 64, description: "Public unicast address of the customer's end." }),
-  type: Type.String({ pattern: '^([Gg][Rr][Ee]|[Gg][Ee][Nn][Ee][Vv][Ee])$', description: 'GRE or Geneve.' }),
+  type: Type.String({
+    pattern: '^([Gg][Rr][Ee]|[Gg][Ee][Nn][Ee][Vv][Ee])$',
+    description: 'GRE or Geneve.',
+    ...inWords('GRE or Geneve'),
+  }),
   locations: Type.Optional(
     Type.Array(Type.String({ maxLength: 64 }), {
       minItems: 1,

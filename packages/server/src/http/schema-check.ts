@@ -149,7 +149,7 @@ function allowed(error: ErrorObject): string {
     case 'format':
       return formats[String(params.format)] ?? `must be a ${params.format}`;
     case 'pattern':
-      return `must have the form ${params.pattern}${parentSchema?.description ? ` (${parentSchema.description})` : ''}`;
+      return `must be ${parentSchema?.['x-in-words'] ?? `of the form ${params.pattern}`}`;
     default:
       return error.message ?? 'is not allowed';
   }
