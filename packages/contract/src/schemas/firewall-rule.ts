@@ -98,6 +98,9 @@ const canonicalRuleFields = Type.Object({
 /** The canonical wire fields of a stored rule, in no particular order; absent optional ones are left out. */
 export type FirewallRuleFields = Type.Static<typeof canonicalRuleFields>;
 
+/** Fields of a change that are not the rule's: when it ends, and until when it is to be confirmed. */
+export const changeFieldNames = ['expires_at', 'confirm_within'] as const;
+
 /** Body of a create. */
 export const firewallRuleCreate = Type.Object(
   {

@@ -181,27 +181,27 @@ const sentences: readonly (readonly [object, object, string, string])[] = [
     'extension_header_absent',
     'packet has no extension header ipv6-frag, rule wants one',
   ],
-  [{ action: 'accept' }, base, 'accepted', 'matches: accepted'],
-  [{ action: 'drop' }, base, 'dropped', 'matches: dropped'],
-  [{ action: 'reject' }, base, 'rejected', 'matches: rejected, with an answer to the sender'],
-  [{ action: 'continue' }, base, 'counted', 'matches: counted, goes on'],
+  [{ action: 'accept' }, base, 'accepted', 'the packet matches and is accepted'],
+  [{ action: 'drop' }, base, 'dropped', 'the packet matches and is dropped'],
+  [{ action: 'reject' }, base, 'rejected', 'the packet matches and is rejected, with an answer to its sender'],
+  [{ action: 'continue' }, base, 'counted', 'the packet matches, is counted and goes on'],
   [
     { action: 'accept', ratelimit: 100 },
     base,
     'accepted',
-    'matches: accepted within the limit of 100 packets/s (burst 10), beyond it dropped',
+    'the packet matches and is accepted within the limit of 100 packets/s (burst 10); what exceeds it is dropped',
   ],
   [
     { action: 'drop', ratelimit: 9 },
     base,
     'passed_within_limit',
-    'matches: goes on within the limit of 9 packets/s, beyond it dropped',
+    'the packet matches and goes on within the limit of 9 packets/s; what exceeds it is dropped',
   ],
   [
     { action: 'reject', ratelimit: 9 },
     base,
     'passed_within_limit',
-    'matches: goes on within the limit of 9 packets/s, beyond it rejected',
+    'the packet matches and goes on within the limit of 9 packets/s; what exceeds it is rejected',
   ],
 ];
 
@@ -240,7 +240,7 @@ test('the answer names the verdict, the rule that decided and every covering rul
         action: 'reject',
         matched: true,
         code: 'rejected',
-        message: 'matches: rejected, with an answer to the sender',
+        message: 'the packet matches and is rejected, with an answer to its sender',
       },
     ],
   });

@@ -51,12 +51,15 @@ export type ParsedRule =
   /** At least one; their pointers lead into what was received. */
   | { readonly ok: false; readonly problems: readonly Problem[] };
 
-/** `wire`: a JSON value, from anyone. A canonical rule parses to itself. Never throws. */
-export function parseRule(wire: unknown, identity: RuleIdentity): ParsedRule {
+/**
+ * `wire`: a JSON value, from anyone. A canonical rule parses to itself. Never throws. `besides`: fields of the request
+ * that are not the rule's and were taken out, for the sentence that says what is allowed.
+ */
+export function parseRule(wire: unknown, identity: RuleIdentity, besides: readonly string[] = []): ParsedRule {
   const problems: Problem[] = [];
   const fields = readObject(wire, [], problems);
   if (fields === undefined) return { ok: false, problems };
-  refuseUnknownFields(fields, ruleFields, [], problems);
+  refuseUnknownFields(fields, ruleFields, [], problems, besides);
   const read = readFields(fields, problems);
   checkTogether(read, fields, problems);
   if (problems.length > 0 || read.dst === undefined || read.protocol === undefined || read.action === undefined) {
@@ -75,7 +78,12 @@ export function parseRule(wire: unknown, identity: RuleIdentity): ParsedRule {
  * takes an optional field away (`priority` and `disabled` go back to their defaults); absent fields stay. The outcome
  * is checked as a whole, so that a problem may point at a field that only the stored rule has.
  */
-export function parsePatch(existing: CanonicalRule, patch: unknown, identity: RuleIdentity): ParsedRule {
+export function parsePatch(
+  existing: CanonicalRule,
+  patch: unknown,
+  identity: RuleIdentity,
+  besides: readonly string[] = [],
+): ParsedRule {
   const problems: Problem[] = [];
   const changes = readObject(patch, [], problems);
   if (changes === undefined) return { ok: false, problems };
@@ -87,7 +95,7 @@ export function parsePatch(existing: CanonicalRule, patch: unknown, identity: Ru
     else if (isRequired(name)) problems.push(problem([name], 'required', 'cannot be removed, received null'));
     else delete merged[name];
   }
-  const parsed = parseRule(merged, identity);
+  const parsed = parseRule(merged, identity, besides);
   if (problems.length === 0) return parsed;
   return { ok: false, problems: parsed.ok ? problems : [...problems, ...parsed.problems] };
 }

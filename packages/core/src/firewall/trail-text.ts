@@ -70,22 +70,24 @@ export function renderMismatch(mismatch: Mismatch, rule: Rule, packet: Packet): 
 export function renderEffect(effect: Effect, rule: Rule): string {
   const rate = rule.rateLimitPacketsPerSecond;
   const limit =
-    rate === undefined ? '' : ` within the limit of ${rate} packets/s (burst ${burstPackets(rate)}), beyond it dropped`;
+    rate === undefined
+      ? ''
+      : ` within the limit of ${rate} packets/s (burst ${burstPackets(rate)}); what exceeds it is dropped`;
   switch (effect) {
     case 'accepted':
-      return `matches: accepted${limit}`;
+      return `the packet matches and is accepted${limit}`;
     case 'dropped':
-      return 'matches: dropped';
+      return 'the packet matches and is dropped';
     case 'rejected':
-      return 'matches: rejected, with an answer to the sender';
+      return 'the packet matches and is rejected, with an answer to its sender';
     case 'counted':
-      return `matches: counted, goes on${limit}`;
+      return `the packet matches, is counted and goes on${limit}`;
     case 'passed_within_limit':
-      return `matches: goes on within the limit of ${rate} packets/s, beyond it ${rule.action === 'reject' ? 'rejected' : 'dropped'}`;
+      return `the packet matches and goes on within the limit of ${rate} packets/s; what exceeds it is ${rule.action === 'reject' ? 'rejected' : 'dropped'}`;
     case 'dropped_over_limit':
-      return `matches: dropped, above the limit of ${rate} packets/s`;
+      return `the packet matches and is dropped, above the limit of ${rate} packets/s`;
     case 'rejected_over_limit':
-      return `matches: rejected, above the limit of ${rate} packets/s`;
+      return `the packet matches and is rejected, above the limit of ${rate} packets/s`;
   }
 }
 

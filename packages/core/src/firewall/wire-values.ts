@@ -7,7 +7,7 @@
 import type { Address, AddressRange, Prefix } from '../net/prefix.ts';
 import { rangeOfPrefix } from '../net/range.ts';
 import { readAddress, readPrefix } from '../net/read.ts';
-import { type Path, type Problem, problem, quote, showReceived } from '../problem.ts';
+import { type Path, type Problem, pointer, problem, quote, showReceived } from '../problem.ts';
 import type { PortRange } from './rule.ts';
 import { descriptionMaximum, portBounds, type TcpFlagName, tcpFlagBits, tcpFlagNames } from './wire.ts';
 
@@ -28,19 +28,30 @@ export function fieldOf(fields: Fields, name: string): unknown {
   return Object.hasOwn(fields, name) ? fields[name] : undefined;
 }
 
-export function refuseUnknownFields(fields: Fields, known: readonly string[], path: Path, problems: Problem[]): void {
+/** `besides`: fields that are allowed in the request and were taken out before. */
+export function refuseUnknownFields(
+  fields: Fields,
+  known: readonly string[],
+  path: Path,
+  problems: Problem[],
+  besides: readonly string[] = [],
+): void {
   const unknown = Object.keys(fields).filter((name) => !known.includes(name));
+  const allowed = `allowed are ${[...known, ...besides].join(', ')}`;
   for (const name of unknown.slice(0, unknownFieldsListed)) {
-    // A pointer to a name of any length would echo a whole body back.
-    const at = name.length <= 64 ? [...path, name] : path;
-    problems.push({
-      ...problem(path, 'unknown_field', `has no field ${quote(name)}; allowed are ${known.join(', ')}`),
-      field: problem(at, '', '').field,
-    });
+    if (name.length > 64) {
+      // A pointer to a name of any length would echo a whole body back.
+      const sentence = `has no field with a name of ${name.length} characters, ${quote(name)}; ${allowed}`;
+      problems.push(problem(path, 'unknown_field', sentence));
+      continue;
+    }
+    const shown = /^[\w-]+$/.test(name) ? name : quote(name);
+    const message = `${[...path, shown].join('.')}: is not a known field; ${allowed}`;
+    problems.push({ field: pointer([...path, name]), code: 'unknown_field', message });
   }
   if (unknown.length > unknownFieldsListed) {
     const rest = unknown.length - unknownFieldsListed;
-    problems.push(problem(path, 'unknown_field', `has ${rest} more unknown fields; allowed are ${known.join(', ')}`));
+    problems.push(problem(path, 'unknown_field', `has ${rest} more fields that are not known; ${allowed}`));
   }
 }
 

@@ -3,6 +3,7 @@
  * in which neither the old nor the new rule stands. Only the owner changes a rule.
  */
 import type { Problem } from '@levee/contract/errors.ts';
+import { changeFieldNames } from '@levee/contract/schemas/firewall-rule.ts';
 import { parsePatch } from '@levee/core/firewall/parse.ts';
 import type { CanonicalRule } from '@levee/core/firewall/wire.ts';
 import type { Caller } from './caller.ts';
@@ -65,7 +66,8 @@ export async function changeRule(
     });
   }
   const stored = JSON.parse(before.fields) as CanonicalRule;
-  const parsed = parsePatch(stored, change.fields, { uuid: before.uuid, sequence: before.sequence });
+  const identity = { uuid: before.uuid, sequence: before.sequence };
+  const parsed = parsePatch(stored, change.fields, identity, changeFieldNames);
   const wrong = parsed.ok ? change.problems : [...parsed.problems, ...change.problems];
   if (!parsed.ok || wrong.length > 0) return refuse('validation_failed', ...wrong);
   const { canonical } = parsed;

@@ -28,18 +28,25 @@ const sentences: Partial<Record<ErrorCode, string>> = {
 
 export function errorAnswer(failure: Failure, requestId: string, headers: Record<string, string> = {}): ErrorAnswer {
   const { status, summary } = errors[failure.code];
-  const [first] = failure.details;
-  const body: ErrorBody = { error: failure.code, message: sentenceOf(failure) ?? sentences[failure.code] ?? summary };
+  const details = failure.details.map(withSubject);
+  const [first] = details;
+  const body: ErrorBody = { error: failure.code, message: sentenceOf(details) ?? sentences[failure.code] ?? summary };
   if (first?.field !== undefined && first.field !== '') body.field = first.field;
-  if (failure.details.length > 0) body.details = failure.details.slice(0, detailsMaximum);
+  if (details.length > 0) body.details = details.slice(0, detailsMaximum);
   body.request_id = requestId;
   return { status, headers: status === 503 ? { 'retry-after': '1', ...headers } : headers, body };
 }
 
-function sentenceOf(failure: Failure): string | undefined {
-  const [first] = failure.details;
+/** Of the body as a whole, the parser says what it must be or has; here it gets its name. */
+function withSubject(problem: Problem): Problem {
+  const bare = problem.field === '' && /^(?:must|has) /.test(problem.message);
+  return bare ? { ...problem, message: `The body ${problem.message}` } : problem;
+}
+
+function sentenceOf(details: readonly Problem[]): string | undefined {
+  const [first] = details;
   if (first === undefined) return undefined;
-  const more = failure.details.length - 1;
+  const more = details.length - 1;
   if (more === 0) return first.message;
   return `${first.message} (and ${more} more ${more === 1 ? 'problem' : 'problems'}: see details)`;
 }

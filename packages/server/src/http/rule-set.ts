@@ -55,7 +55,7 @@ function judgeOne(wire: unknown, dst: string | undefined, now: number): JudgedOn
   const { confirm_within, ...own } = membersOf(wire);
   const complete = dst === undefined ? own : { dst, ...own };
   const { fields, meta, problems } = splitRuleBody(isObject ? complete : wire, now);
-  const parsed = parseRule(fields, { uuid, sequence: unplaced });
+  const parsed = parseRule(fields, { uuid, sequence: unplaced }, ['expires_at']);
   const all = parsed.ok ? [...problems] : [...parsed.problems, ...problems];
   if (confirm_within !== undefined) all.push(ofWholeSet);
   const other = dst === undefined ? undefined : otherDestination(own.dst, dst);
@@ -87,5 +87,6 @@ function notLookedAt(index: number, total: number): Problem {
 }
 
 function within(at: string, { field, code, message }: Problem): Problem {
-  return { field: at + field, code, message: `${at.slice(1).replaceAll('/', '.')}.${message}` };
+  const name = at.slice(1).replaceAll('/', '.');
+  return { field: at + field, code, message: field === '' ? `${name}: ${message}` : `${name}.${message}` };
 }

@@ -1,4 +1,5 @@
 /** From requests about firewall rules to commands, and from rows to answers. Decides nothing itself. */
+import { changeFieldNames } from '@levee/contract/schemas/firewall-rule.ts';
 import { parsePacket } from '@levee/core/firewall/explain.ts';
 import type { Packet } from '@levee/core/firewall/packet.ts';
 import { parseRule } from '@levee/core/firewall/parse.ts';
@@ -51,7 +52,7 @@ export function firewallHandlers(services: FirewallServices): Record<string, Han
         judge(call) {
           const { fields, meta, problems } = splitRuleBody(call.body ?? {}, services.now());
           const uuid = newUuid();
-          const parsed = parseRule(fields, { uuid, sequence: unplaced });
+          const parsed = parseRule(fields, { uuid, sequence: unplaced }, changeFieldNames);
           if (!parsed.ok) return { ok: false, problems: [...parsed.problems, ...problems] };
           return judgedBy(problems, { uuid, canonical: parsed.canonical, meta } satisfies JudgedRule);
         },

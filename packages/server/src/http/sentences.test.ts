@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { type ApiFixture, type Ask, type Holder, startApi } from './testing/api-fixture.ts';
+
+let api: ApiFixture;
+let provider: Holder;
+let user: Holder;
+let rule: string;
+
+before(async () => {
+  api = await startApi();
+  provider = await api.provider(['203.0.113.0/24']);
+  user = await api.user(provider, ['203.0.113.0/28']);
+  const body = { dst: '203.0.113.7', protocol: 'udp', action: 'drop' };
+  rule = (await api.call('createFirewallRule', {}, { key: user.key, body })).body.uuid;
+});
+after(() => api.stop());
+
+const ruleFields =
+  'dst, protocol, action, priority, descr, src, port, disabled, tcpflags, ratelimit, packetlength, packettype, statetype';
+const good = { dst: '203.0.113.7', protocol: 'udp', action: 'drop' };
+const tooLong = 'n'.repeat(70);
+
+const cases: readonly [id: string, by: 'user' | 'provider' | 'operator', ask: Ask, messages: readonly string[]][] = [
+  [
+    'createFirewallRule',
+    'user',
+    { body: { ...good, colour: 1 } },
+    [`colour: is not a known field; allowed are ${ruleFields}, expires_at, confirm_within`],
+  ],
+  [
+    'changeFirewallRule',
+    'user',
+    { body: { 'a b': 1 } },
+    [`"a b": is not a known field; allowed are ${ruleFields}, expires_at, confirm_within`],
+  ],
+  [
+    'replaceFirewallRules',
+    'user',
+    { query: '?dst=203.0.113.7', body: { rules: [{ ...good, colour: 1, port: { x: 1 } }, 7] } },
+    [
+      `rules.0.colour: is not a known field; allowed are ${ruleFields}, expires_at`,
+      'rules.0.port.x: is not a known field; allowed are src, dst',
+      'rules.1: must be a JSON object, received 7',
+    ],
+  ],
+  ['createFirewallRule', 'user', { body: [] }, ['The body must be a JSON object, received an empty array']],
+  [
+    'createFirewallRule',
+    'user',
+    { body: { ...good, [tooLong]: 1 } },
+    [
+      `The body has no field with a name of 70 characters, "${'n'.repeat(64)}…"; allowed are ${ruleFields}, expires_at, confirm_within`,
+    ],
+  ],
+  [
+    'createUser',
+    'provider',
+    { body: { username: 'Älice', email: 'nobody', password: 'ochre-meadow-tin-81', ips: [], name: 'a\tb' } },
+    [
+      `username: must be 3 to 64 of a–z, 0–9, '.', '_' and '-', received the string "Älice"`,
+      'email: must be an email address such as alice@example.net, without spaces, quotes and brackets, received the string "nobody"',
+      'name: must be 1 to 128 characters without control characters, received the string "a\\tb"',
+    ],
+  ],
+  [
+    'createLocation',
+    'operator',
+    { body: { name: '-fra' } },
+    [
+      `name: must be 1 to 64 of a–z, A–Z, 0–9, '.', '_' and '-', with a letter or a digit first and last, received the string "-fra"`,
+    ],
+  ],
+];
+
+for (const [id, by, ask, messages] of cases) {
+  test(`${id} says in words: ${messages[0]?.slice(0, 90)}`, async () => {
+    const key = { user: user.key, provider: provider.key, operator: api.operatorKey }[by];
+    const reply = await api.call(id, { uuid: rule }, { key, ...ask });
+    assert.equal(reply.status, 400, reply.text);
+    assert.deepEqual(
+      reply.body.details.map((problem: { message: string }) => problem.message),
+      messages,
+    );
+  });
+}
+
+test('what is said of a packet reads as a sentence', async () => {
+  const body = { dst: '203.0.113.7', src: '192.0.2.1', protocol: 'udp' };
+  const reply = await api.call('explainPacket', {}, { key: user.key, body });
+  assert.deepEqual(
+    reply.body.trail.map((entry: { message: string }) => entry.message),
+    ['the packet matches and is dropped'],
+  );
+});
