@@ -62,7 +62,8 @@ export const firewallOperations: readonly Operation[] = [
     path: '/firewall/rule/{uuid}',
     summary: 'Delete a firewall rule',
     description:
-      'Marks the rule for deletion; it is gone once every router has removed it. Deleting twice is no error.',
+      'Marks the rule for deletion; it stays readable until every router has removed it, and is gone then. Deleting it ' +
+      'again is no error as long as it is there, and answers 404 afterwards: with no router that is about a second later.',
     access: 'write',
     params: uuidParams,
     answer: markedForDeletion,
@@ -102,7 +103,10 @@ export const firewallOperations: readonly Operation[] = [
     method: 'PATCH',
     path: '/firewall/rule/{uuid}',
     summary: 'Change fields of a firewall rule in place',
-    description: 'Absent fields stay, `null` removes an optional one. There is no moment without the rule.',
+    description:
+      'Absent fields stay, `null` removes an optional one. There is no moment without the rule. A `dst` that stays is ' +
+      'not asked about again: a rule of a provider over addresses that a user was granted since can still be changed. ' +
+      'A `dst` that moves must be one for which the caller could create a rule.',
     access: 'write',
     params: uuidParams,
     body: firewallRulePatch,

@@ -309,6 +309,27 @@ test('a provider may not put a rule where any user holds an address, wide or nar
   await create({ ...minimal, dst: '203.0.113.251' }, provider.key);
 });
 
+test("a provider's rule over addresses granted later can be changed where it is, and moved only where one could be made", async () => {
+  const dst = '203.0.113.248/31';
+  const { uuid } = await create({ ...minimal, dst }, provider.key);
+  const owner = await api.user(provider, ['203.0.113.248']);
+  const change = (body: object) => api.call('changeFirewallRule', { uuid }, { key: provider.key, body });
+  const again = await api.call('createFirewallRule', {}, { key: provider.key, body: { ...minimal, dst } });
+  assert.deepEqual([again.status, again.body.field], [403, '/dst'], 'no new one there');
+  for (const body of [{ action: 'accept' }, { dst }, { dst: '203.0.113.248/31', disabled: true }]) {
+    assert.equal((await change(body)).status, 200, JSON.stringify(body));
+  }
+  for (const to of ['203.0.113.248', '203.0.113.248/30', '203.0.113.7', '198.51.100.1']) {
+    const reply = await change({ dst: to });
+    assert.deepEqual([reply.status, reply.body.error, reply.body.field], [403, 'ip_not_allowed', '/dst'], to);
+  }
+  const moved = await change({ dst: '203.0.113.249' });
+  assert.deepEqual([moved.status, moved.body.dst], [200, '203.0.113.249']);
+  const back = await change({ dst });
+  assert.equal(back.status, 403, 'once it has left, the way back is closed');
+  assert.ok(owner.uuid);
+});
+
 test('rules created at once are each stored once and each answered with its own', async () => {
   const addresses = Array.from({ length: 60 }, (_, index) => `2001:db8:7::${(index + 1).toString(16)}`);
   const foreign = '2001:db8:8::1';
