@@ -40,10 +40,12 @@ export const hitColumns = `h.packets, h.bytes, ${milliseconds('h.last_hit_at')} 
 /** JSON's whole numbers end there for most readers, and a larger sum may not fit int8. */
 const most = Number.MAX_SAFE_INTEGER;
 
+/** Null stays null, which `least` alone would pass over. */
+const capped = (column: string) => `case when count(*) > 0 then least(sum(${column}), ${most})::int8 end as ${column}`;
+
 /** Over all routers; the largest sharing is shown. */
 export const hitsJoin = `left join lateral (
-    select least(sum(packets), ${most})::int8 as packets, least(sum(bytes), ${most})::int8 as bytes, max(last_hit_at) as last_hit_at,
-      max(shared_by) as shared_by
+    select ${capped('packets')}, ${capped('bytes')}, max(last_hit_at) as last_hit_at, max(shared_by) as shared_by
     from rule_hit where rule_uuid = r.uuid
   ) h on true`;
 
