@@ -1,7 +1,7 @@
 /** Adds subnets to those that a user may act on. One that the user holds already is no error. */
 import type { AccountWithSubnets } from './account-row.ts';
 import type { Executor } from './executor.ts';
-import { grantSubnets } from './grant-subnets.ts';
+import { findGrantFaults, grantSubnets, refuseGrant } from './grant-subnets.ts';
 import { loadAccount, lockUser, touchAccount } from './load-account.ts';
 import { done, type Outcome, refuse } from './outcome.ts';
 
@@ -12,8 +12,9 @@ export async function addIps(
   subnets: readonly string[],
 ): Promise<Outcome<AccountWithSubnets>> {
   if (!(await lockUser(executor, providerUuid, userUuid))) return refuse('not_found', noSuchUser(userUuid));
-  const problems = await grantSubnets(executor, providerUuid, userUuid, subnets);
-  if (problems.length > 0) return refuse('ip_not_allowed', ...problems);
+  const faults = await findGrantFaults(executor, providerUuid, userUuid, subnets);
+  if (faults.length > 0) return refuseGrant(faults);
+  await grantSubnets(executor, providerUuid, userUuid, subnets);
   await touchAccount(executor, userUuid);
   const account = await loadAccount(executor, userUuid);
   return account === undefined ? refuse('not_found', noSuchUser(userUuid)) : done(account);

@@ -1,9 +1,10 @@
 /** Creates a user of a provider, with its subnets. The password arrives hashed. */
+import type { Problem } from '@levee/contract/errors.ts';
 import type { AccountWithSubnets } from './account-row.ts';
 import type { Executor } from './executor.ts';
-import { grantSubnets } from './grant-subnets.ts';
+import { findGrantFaults, grantSubnets, refuseGrant } from './grant-subnets.ts';
 import { loadAccount } from './load-account.ts';
-import { done, type Outcome, refuse } from './outcome.ts';
+import { done, type Outcome } from './outcome.ts';
 
 export interface NewUser {
   readonly uuid: string;
@@ -22,7 +23,33 @@ const createStatement = {
     values ($1, 'user', $2, $3, $4, $5, $6, date_trunc('milliseconds', now()), date_trunc('milliseconds', now()))`,
 };
 
+const takenStatement = {
+  name: 'user_names_taken',
+  text: `select
+      exists (select from account where provider_uuid = $1 and username = $2 and role = 'user'
+        and deletion_marked_at is null) as username,
+      exists (select from account where lower(email) = lower($3) and deletion_marked_at is null) as email`,
+};
+
+/** All that is taken, at once; of two users created at the same time the constraints refuse one. */
+async function findTaken(executor: Executor, user: NewUser): Promise<readonly Problem[]> {
+  const values = [user.providerUuid, user.username, user.email];
+  const [taken] = await executor.rows<{ username: boolean; email: boolean }>(takenStatement, values);
+  return (['username', 'email'] as const)
+    .filter((name) => taken?.[name])
+    .map((name) => ({
+      field: `/${name}`,
+      code: 'already_exists',
+      message: `${name}: is taken already; it must be one that is not in use`,
+    }));
+}
+
 export async function createUser(executor: Executor, user: NewUser): Promise<Outcome<AccountWithSubnets>> {
+  const faults = [
+    ...(await findTaken(executor, user)),
+    ...(await findGrantFaults(executor, user.providerUuid, user.uuid, user.subnets)),
+  ];
+  if (faults.length > 0) return refuseGrant(faults);
   await executor.rows(createStatement, [
     user.uuid,
     user.providerUuid,
@@ -31,8 +58,7 @@ export async function createUser(executor: Executor, user: NewUser): Promise<Out
     user.email,
     user.passwordHash,
   ]);
-  const problems = await grantSubnets(executor, user.providerUuid, user.uuid, user.subnets);
-  if (problems.length > 0) return refuse('ip_not_allowed', ...problems);
+  await grantSubnets(executor, user.providerUuid, user.uuid, user.subnets);
   const account = await loadAccount(executor, user.uuid);
   if (account === undefined) throw new Error('a row just written is gone');
   return done(account);

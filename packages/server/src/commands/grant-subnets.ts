@@ -4,11 +4,20 @@
  */
 import type { Problem } from '@levee/contract/errors.ts';
 import type { Executor } from './executor.ts';
+import { type Failure, refuse } from './outcome.ts';
 
-const outsideStatement = {
-  name: 'grant_outside',
-  text: `select given.position::int as position from unnest($2::cidr[]) with ordinality given (subnet, position)
-    where not exists (select from subnet p where p.account_uuid = $1 and p.subnet >>= given.subnet)
+/** One that the user holds already, exactly so, is no fault. */
+const faultsStatement = {
+  name: 'grant_faults',
+  text: `select given.position::int as position, not inside.it as outside
+    from unnest($2::cidr[]) with ordinality given (subnet, position)
+    cross join lateral (
+      select exists (select from subnet p where p.account_uuid = $1 and p.subnet >>= given.subnet) as it
+    ) inside
+    where not inside.it or exists (
+      select from subnet u where u.role = 'user' and u.subnet && given.subnet
+        and not (u.account_uuid = $3 and u.subnet = given.subnet)
+    )
     order by given.position`,
 };
 
@@ -21,21 +30,41 @@ const grantStatement = {
     on conflict (account_uuid, subnet) do nothing`,
 };
 
-/** `subnets`: canonical. The problems name the entries outside the provider's prefixes; none: granted. */
-export async function grantSubnets(
+/**
+ * Why some of `subnets` (canonical) cannot be the user's: outside the provider's prefixes, or in use. In use by now, that
+ * is: of two grants at once the constraint refuses one, and names the first subnet only.
+ */
+export async function findGrantFaults(
   executor: Executor,
   providerUuid: string,
   userUuid: string,
   subnets: readonly string[],
 ): Promise<readonly Problem[]> {
-  const outside = await executor.rows<{ position: number }>(outsideStatement, [providerUuid, subnets]);
-  if (outside.length > 0) {
-    return outside.map(({ position }) => ({
-      field: `/ips/${position - 1}`,
-      code: 'ip_not_allowed',
-      message: `ips.${position - 1}: ${subnets[position - 1]} is not inside one of the provider's prefixes`,
-    }));
-  }
+  const faults = await executor.rows<{ position: number; outside: boolean }>(faultsStatement, [
+    providerUuid,
+    subnets,
+    userUuid,
+  ]);
+  return faults.map(({ position, outside }) => {
+    const name = `ips.${position - 1}: ${subnets[position - 1]}`;
+    const message = outside
+      ? `${name} is not inside one of the provider's prefixes`
+      : `${name} overlaps a subnet that is in use already`;
+    return { field: `/ips/${position - 1}`, code: outside ? 'ip_not_allowed' : 'ip_in_use', message };
+  });
+}
+
+/** The status that the worst of the faults asks for: what is not the provider's is told before what is taken. */
+export function refuseGrant(faults: readonly Problem[]): { readonly ok: false; readonly failure: Failure } {
+  return refuse(faults.some(({ code }) => code === 'ip_not_allowed') ? 'ip_not_allowed' : 'conflict', ...faults);
+}
+
+/** After `findGrantFaults` found none. Throws the violated constraint when a grant at the same time was first. */
+export async function grantSubnets(
+  executor: Executor,
+  providerUuid: string,
+  userUuid: string,
+  subnets: readonly string[],
+): Promise<void> {
   await executor.rows(grantStatement, [userUuid, providerUuid, subnets]);
-  return [];
 }

@@ -64,6 +64,32 @@ test('a user that is refused leaves nothing behind', async () => {
   assert.equal((await createUser({ ...body, ips: ['203.0.113.100'] })).status, 200);
 });
 
+test('everything that is taken or not allowed is told at once, by its place in the request', async () => {
+  const first = newUser({ ips: ['203.0.113.104/30'] });
+  assert.equal((await createUser(first)).status, 200);
+  const codes = (reply: { body: { details: { field: string; code: string }[] } }) =>
+    reply.body.details.map(({ field, code }) => `${field} ${code}`);
+  const rival = {
+    ...newUser(),
+    username: first.username,
+    email: first.email.toUpperCase(),
+    ips: ['203.0.113.104', '203.0.113.108', '203.0.113.106/31'],
+  };
+  const reply = await createUser(rival);
+  assert.deepEqual([reply.status, reply.body.error], [409, 'conflict'], reply.text);
+  const taken = ['/username already_exists', '/email already_exists', '/ips/0 ip_in_use', '/ips/2 ip_in_use'];
+  assert.deepEqual(codes(reply), taken);
+  const outside = await createUser({ ...rival, ips: [...rival.ips, '192.0.2.1'] });
+  assert.deepEqual([outside.status, outside.body.error], [403, 'ip_not_allowed'], outside.text);
+  assert.deepEqual(codes(outside), [...taken, '/ips/3 ip_not_allowed']);
+  const other = await api.user(provider, ['203.0.113.112']);
+  const body = { user_uuid: other.uuid, ips: ['203.0.113.112', '203.0.113.112/31', '203.0.113.104', '203.0.113.105'] };
+  const added = await api.call('addUserIps', {}, { key: provider.key, body: { ...body, ips: body.ips.slice(2) } });
+  assert.deepEqual([added.status, codes(added)], [409, ['/ips/0 ip_in_use', '/ips/1 ip_in_use']]);
+  const wider = await api.call('addUserIps', {}, { key: provider.key, body: { ...body, ips: ['203.0.113.112/31'] } });
+  assert.deepEqual([wider.status, codes(wider)], [409, ['/ips/0 ip_in_use']], 'it holds a part of it already');
+});
+
 test('weak passwords are refused, by creation and by reset, and are not repeated in the answer', async () => {
   const user = newUser();
   assert.equal((await createUser(user)).status, 200);
