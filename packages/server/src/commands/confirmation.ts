@@ -2,10 +2,11 @@
  * Changes that undo themselves unless they are confirmed: writes how to undo one, in the change's own transaction,
  * and takes the confirmation. The sweep carries the undoing out.
  */
-import type { CanonicalRule } from '@levee/core/firewall/wire.ts';
+import type { UndoRule } from '../store/undo.ts';
 import type { Caller } from './caller.ts';
 import type { Executor } from './executor.ts';
 import { done, type Outcome, refuse } from './outcome.ts';
+import { inheritUndo, withdrawSet } from './pending-undo.ts';
 import type { RuleRow } from './rule-row.ts';
 
 export interface Confirmation {
@@ -22,33 +23,50 @@ export interface Undo {
 
 const saveStatement = {
   name: 'confirmation_save',
-  text: `insert into confirmation (change_uuid, owner_uuid, deadline, undo)
+  text: `with superseded as (
+      update confirmation set rolled_back_at = date_trunc('milliseconds', now()), superseded_by = $1
+      where change_uuid = any($5::uuid[])
+    )
+    insert into confirmation (change_uuid, owner_uuid, deadline, undo)
     values ($1, $2, now() + make_interval(secs => $3), $4) returning deadline`,
 };
 
-/** The deadline; undefined when no confirmation was asked for. */
+/**
+ * To be called after the change, in its transaction. `dst`: the change said what the whole set of this destination is.
+ * The deadline; undefined when no confirmation was asked for.
+ */
 export async function saveConfirmation(
   executor: Executor,
   caller: Caller,
   confirmation: Confirmation | undefined,
   undo: readonly Undo[],
+  dst?: string,
 ): Promise<Date | undefined> {
-  if (confirmation === undefined) return undefined;
+  if (confirmation === undefined) {
+    if (dst !== undefined) await withdrawSet(executor, caller.accountUuid, dst);
+    return undefined;
+  }
+  const touched = undo.map(({ uuid, position, before }) => ({
+    entry: { uuid, position, before: before === null ? null : stored(before) },
+    positionBefore: before?.change_position,
+  }));
+  const inherited = await inheritUndo(executor, caller.accountUuid, touched, dst);
   const [row] = await executor.rows<{ deadline: Date }>(saveStatement, [
     confirmation.changeUuid,
     caller.accountUuid,
     confirmation.withinSeconds,
-    JSON.stringify(undo.map(({ before, ...each }) => ({ ...each, before: before === null ? null : stored(before) }))),
+    JSON.stringify(inherited.undo),
+    inherited.superseded,
   ]);
   return row?.deadline;
 }
 
-function stored(row: RuleRow): object {
+function stored(row: RuleRow): UndoRule {
   return {
     owner_uuid: row.owner_uuid,
     provider_uuid: row.provider_uuid,
     sequence: row.sequence,
-    fields: JSON.parse(row.fields) as CanonicalRule,
+    fields: JSON.parse(row.fields) as Readonly<Record<string, unknown>>,
     expires_at: row.expires_ms === null ? null : new Date(row.expires_ms).toISOString(),
     created_at: new Date(row.created_ms).toISOString(),
   };
@@ -57,7 +75,7 @@ function stored(row: RuleRow): object {
 const confirmStatement = {
   name: 'confirmation_confirm',
   text: `with found as (
-      select change_uuid, confirmed_at, rolled_back_at, deadline from confirmation
+      select change_uuid, confirmed_at, rolled_back_at, superseded_by, deadline from confirmation
       where change_uuid = $1 and owner_uuid = $2
       for update
     ), confirmed as (
@@ -66,18 +84,26 @@ const confirmStatement = {
         and found.deadline > now()
       returning c.change_uuid, c.confirmed_at
     )
-    select coalesce(confirmed.confirmed_at, found.confirmed_at) as confirmed_at
+    select coalesce(confirmed.confirmed_at, found.confirmed_at) as confirmed_at,
+      found.superseded_by::text as superseded_by
     from found left join confirmed using (change_uuid)`,
 };
 
 /** Confirming twice is no error. */
 export async function confirmChange(executor: Executor, caller: Caller, changeUuid: string): Promise<Outcome<Date>> {
-  const [found] = await executor.rows<{ confirmed_at: Date | null }>(confirmStatement, [
+  const [found] = await executor.rows<{ confirmed_at: Date | null; superseded_by: string | null }>(confirmStatement, [
     changeUuid,
     caller.accountUuid,
   ]);
   if (found === undefined) return refuse('not_found');
   if (found.confirmed_at !== null) return done(found.confirmed_at);
+  if (found.superseded_by !== null) {
+    return refuse('conflict', {
+      field: '',
+      code: 'superseded',
+      message: `A later change took this one's place, and stands or falls with it: confirm ${found.superseded_by}.`,
+    });
+  }
   return refuse('conflict', {
     field: '',
     code: 'too_late',

@@ -15,6 +15,7 @@ import { noSuchUser } from './add-ips.ts';
 import type { Executor } from './executor.ts';
 import { loadAccount, lockUser, touchAccount } from './load-account.ts';
 import { done, type Outcome, refuse } from './outcome.ts';
+import { withdrawSpace } from './pending-undo.ts';
 import type { ChangePlace } from './rule-row.ts';
 
 export interface IpsDeleted {
@@ -88,6 +89,7 @@ export async function deleteIps(
     userUuid,
     taken.map(formatPrefix),
   ]);
+  await withdrawSpace(executor, userUuid, taken.map(formatPrefix));
   await executor.rows(deferStatement, []);
   const touched = held.filter(({ prefix }) => taken.some((each) => prefixesOverlap(each, prefix)));
   const rest = touched.flatMap(({ prefix, providerSubnet }) =>

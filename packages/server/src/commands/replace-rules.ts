@@ -116,14 +116,20 @@ export async function replaceRules(executor: Executor, caller: Caller, set: Want
 
   const rowOf = new Map([...stored, ...created].map((row) => [row.uuid, row]));
   const positionOf = new Map(marked.map((row) => [row.uuid, row.change_position]));
-  const confirmBy = await saveConfirmation(executor, caller, set.confirm, [
-    ...created.map((row) => ({ uuid: row.uuid, position: row.change_position, before: null })),
-    ...removed.map((uuid) => ({
-      uuid,
-      position: positionOf.get(uuid) ?? 0,
-      before: rowOf.get(uuid) ?? null,
-    })),
-  ]);
+  const confirmBy = await saveConfirmation(
+    executor,
+    caller,
+    set.confirm,
+    [
+      ...created.map((row) => ({ uuid: row.uuid, position: row.change_position, before: null })),
+      ...removed.map((uuid) => ({
+        uuid,
+        position: positionOf.get(uuid) ?? 0,
+        before: rowOf.get(uuid) ?? null,
+      })),
+    ],
+    set.dst,
+  );
   const rows = set.rules.flatMap((rule, index) => rowOf.get(kept[index] ?? rule.uuid) ?? []);
   const change = created.at(-1) ?? marked.toSorted((a, b) => a.change_position - b.change_position).at(-1);
   return done({ rows, created: created.length, removed: removed.length, confirmBy, change });

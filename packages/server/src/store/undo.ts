@@ -4,6 +4,16 @@
  */
 import type pg from 'pg';
 
+/**
+ * The rows of rules that a change deleted while it awaits confirmation stay (../sweep/sweeper.ts), so that undoing
+ * always finds them.
+ */
+export const DELETED_BY_OPEN_CHANGE = `exists (
+    select from confirmation c cross join json_array_elements(c.undo) e
+    where c.confirmed_at is null and c.rolled_back_at is null
+      and (e->>'uuid')::uuid = r.uuid and (e->>'position')::int8 = r.change_position
+  )`;
+
 /** How to take one rule back to what it was before a change that awaits confirmation. */
 export interface UndoEntry {
   readonly uuid: string;
@@ -37,41 +47,30 @@ const MARK = `with marked as (
 
 /**
  * Taking back a change or a deletion. The destination may have changed hands meanwhile: a rule is restored only where
- * its owner's subnet covers it, and, for a provider, where no user holds the addresses.
+ * its owner's subnet covers it, and, for a provider, where no user holds the addresses; but one that stands
+ * and was not moved stays where it is, as any rule does that was there before the user.
  */
 const PLACE = `place as (
     select s.subnet from subnet s
-    where s.account_uuid = $3 and s.subnet >>= $5::cidr
-      and not (s.role = 'provider' and exists (select from subnet u where u.role = 'user' and u.subnet && $5::cidr))
+    where s.account_uuid = $3 and s.subnet >>= $4::cidr
+      and (
+        s.role <> 'provider' or exists (select from firewall_rule where uuid = $1 and dst = $4::cidr and subnet is not null)
+        or not exists (select from subnet u where u.role = 'user' and u.subnet && $4::cidr)
+      )
     limit 1
   )`;
 
 const RESTORE = `with ${PLACE}, restored as (
-    update firewall_rule r set dst = $5, subnet = place.subnet, fields = $6, expires_at = $7,
+    update firewall_rule r set dst = $4, subnet = place.subnet, fields = $5, expires_at = $6,
       deletion_marked_at = null, updated_at = date_trunc('milliseconds', now()),
       change_xid = pg_current_xact_id(), change_position = nextval('change_position')
     from place
-    where r.uuid = $1 and r.change_position = $2 and r.owner_uuid = $3 and $4::uuid is not null
+    where r.uuid = $1 and r.change_position = $2 and r.owner_uuid = $3
     returning r.uuid, r.change_position
   ), logged as (
     insert into change (position, kind, object_uuid) select change_position, 'firewall_rule', uuid from restored
   )
   select 1 from restored`;
-
-/** The rule was deleted and every router has let go of it: it comes back under its uuid, in its old order. */
-const REVIVE = `with ${PLACE}, drawn as (
-    select nextval('change_position') as position, subnet from place
-    where not exists (select from firewall_rule where uuid = $1) and ($7::timestamptz is null or $7 > now())
-      and $2::int8 is not null
-  ), revived as (
-    insert into firewall_rule (uuid, sequence, owner_uuid, provider_uuid, subnet, dst, fields, created_at, updated_at,
-      expires_at, change_position)
-    select $1, $8, $3, $4, subnet, $5, $6, $9, date_trunc('milliseconds', now()), $7, position from drawn
-    returning uuid, change_position
-  ), logged as (
-    insert into change (position, kind, object_uuid) select change_position, 'firewall_rule', uuid from revived
-  )
-  select 1 from revived`;
 
 /**
  * Returns how many rules were changed. Entries whose rule has been changed again since are left alone. A rule that
@@ -92,16 +91,7 @@ async function undoOne(client: pg.ClientBase, { uuid, position, before }: UndoEn
     (await client.query({ name, text, values })).rows.length > 0;
   if (before === null) return rows('undo_mark', MARK, [uuid, position]);
   const fields = JSON.stringify(before.fields);
-  const values = [
-    uuid,
-    position,
-    before.owner_uuid,
-    before.provider_uuid,
-    before.fields.dst,
-    fields,
-    before.expires_at,
-  ];
+  const values = [uuid, position, before.owner_uuid, before.fields.dst, fields, before.expires_at];
   if (await rows('undo_restore', RESTORE, values)) return true;
-  if (await rows('undo_revive', REVIVE, [...values, before.sequence, before.created_at])) return true;
   return rows('undo_mark', MARK, [uuid, position]);
 }

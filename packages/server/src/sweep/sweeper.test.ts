@@ -9,7 +9,7 @@ import { type SeededProvider, seedDeletion, seedPriority, seedProvider, seedRule
 import { startTestPostgres, type TestPostgres } from '../store/testing/test-postgres.ts';
 import { waitUntil } from '../store/testing/wait-until.ts';
 import type { UndoEntry } from '../store/undo.ts';
-import { forgetOld, startSweeper, sweepOnce } from './sweeper.ts';
+import { forgetOld, removeGone, startSweeper, sweepOnce } from './sweeper.ts';
 
 let postgres: TestPostgres;
 before(async () => {
@@ -184,19 +184,29 @@ test('an unconfirmed creation, change and deletion are undone, in one transactio
   assert.equal(await sweepOnce(database.pool), false, 'nothing is undone twice');
 });
 
-test('a rule that is gone already comes back under its uuid and in its order', async () => {
+test('a rule that an unconfirmed change deleted is kept to come back, whatever routers let go of', async () => {
   const { database, provider } = await setUp();
   const made = await seedRule(database.pool, provider);
   const deleted = await seedDeletion(database.pool, made.uuid);
-  await sweepOnce(database.pool);
-  assert.equal(await ruleRow(database, made.uuid), undefined);
-  await unconfirmed(database, provider.uuid, [
+  const change = await unconfirmed(database, provider.uuid, [
     { uuid: made.uuid, position: deleted.change.position, before: before_(provider, made.change.position, 77) },
   ]);
+  await removeGone(database.pool);
+  assert.equal((await ruleRow(database, made.uuid))?.deleted, true);
   await sweepOnce(database.pool);
   const row = await ruleRow(database, made.uuid);
   assert.deepEqual([row?.priority, row?.sequence, row?.deleted], [77, made.change.position, false]);
-  assert.deepEqual(row?.created_at, new Date('2026-01-01T00:00:00Z'));
+
+  const again = await seedDeletion(database.pool, made.uuid);
+  await database.pool.query(
+    `update confirmation set rolled_back_at = null, undo = json_build_array(json_build_object('uuid', $2::text,
+      'position', $3::int8, 'before', undo->0->'before')) where change_uuid = $1`,
+    [change, made.uuid, again.change.position - 1],
+  );
+  await removeGone(database.pool);
+  assert.equal(await ruleRow(database, made.uuid), undefined, 'another change deleted it: it goes');
+  await sweepOnce(database.pool);
+  assert.equal(await ruleRow(database, made.uuid), undefined, 'and does not come back');
 });
 
 test('a later change outlives the undoing of an earlier one', async () => {

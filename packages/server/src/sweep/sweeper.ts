@@ -6,7 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { pruneChanges } from '../store/change-log.ts';
-import { applyUndo, type UndoEntry } from '../store/undo.ts';
+import { applyUndo, DELETED_BY_OPEN_CHANGE, type UndoEntry } from '../store/undo.ts';
 
 export interface Sweeper {
   /** Something may be due now: a router has acknowledged. */
@@ -29,6 +29,8 @@ const KEEP_ACKS_SECONDS = 24 * 3600;
 const KEEP_CONFIRMATIONS_SECONDS = 24 * 3600;
 /** Between two sweeps, however often it is woken: every acknowledgement of every router wakes it. */
 const SHORTEST_SLEEP_MILLISECONDS = 100;
+/** Unconfirmed changes that replicas share. */
+const DUE_AT_ONCE = 32;
 /** Rows a statement: a transaction of ours stays short. */
 const BATCH = 500;
 
@@ -115,6 +117,7 @@ const GONE = `with low as (
         select from low where low.xid is null or (low.xid, low.position) < (r.change_xid, r.change_position)
       )
       and r.change_xid < pg_snapshot_xmin(pg_current_snapshot())
+      and not ${DELETED_BY_OPEN_CHANGE}
     order by change_xid, change_position limit ${BATCH} for update skip locked
   )
   delete from firewall_rule r using due where r.uuid = due.uuid returning 1`;
@@ -135,16 +138,26 @@ async function undoNext(pool: pg.Pool): Promise<boolean> {
   let broken: Error | undefined;
   try {
     await client.query('begin');
-    const { rows } = await client.query<{ change_uuid: string; undo: UndoEntry[] }>({
+    const { rows } = await client.query<{ change_uuid: string; rules: string[] }>({
       name: 'sweep_unconfirmed',
-      text: `select change_uuid, undo from confirmation
-        where confirmed_at is null and rolled_back_at is null and deadline <= now()
-        order by deadline limit 1 for update skip locked`,
+      text: `select change_uuid, array(select e->>'uuid' from json_array_elements(undo) e) as rules from (
+          select * from confirmation
+          where confirmed_at is null and rolled_back_at is null and deadline <= now()
+          order by deadline limit ${DUE_AT_ONCE}
+        ) due where pg_try_advisory_xact_lock(hashtextextended(change_uuid::text, 0)) limit 1`,
     });
     const due = rows[0];
     if (due !== undefined) {
-      await applyUndo(client, due.undo);
-      await client.query('update confirmation set rolled_back_at = now() where change_uuid = $1', [due.change_uuid]);
+      // Rules first, as commands do; who had them may have confirmed, or taken the undoing over.
+      await client.query('select from firewall_rule where uuid = any($1::uuid[]) order by sequence for update', [
+        due.rules,
+      ]);
+      const { rows: open } = await client.query<{ undo: UndoEntry[] }>(
+        `update confirmation set rolled_back_at = date_trunc('milliseconds', now())
+          where change_uuid = $1 and confirmed_at is null and rolled_back_at is null returning undo`,
+        [due.change_uuid],
+      );
+      if (open[0] !== undefined) await applyUndo(client, open[0].undo);
     }
     await client.query('commit');
     return due !== undefined;
