@@ -1,8 +1,9 @@
 /** Creates a provider with its prefixes. That no two providers overlap is the database's constraint. */
+import type { Problem } from '@levee/contract/errors.ts';
 import type { AccountWithSubnets } from './account-row.ts';
 import type { Executor } from './executor.ts';
 import { loadAccount } from './load-account.ts';
-import { done, type Outcome } from './outcome.ts';
+import { done, type Outcome, refuse } from './outcome.ts';
 
 export interface NewProvider {
   readonly uuid: string;
@@ -23,7 +24,31 @@ const prefixesStatement = {
     select $1, prefix, 'provider', $1 from unnest($2::cidr[]) prefix`,
 };
 
+const faultsStatement = {
+  name: 'provider_faults',
+  text: `select null::int as position where exists (
+      select from account where role = 'provider' and name = $1 and deletion_marked_at is null)
+    union all
+    select given.position::int from unnest($2::cidr[]) with ordinality given (prefix, position)
+    where exists (select from subnet p where p.role = 'provider' and p.subnet && given.prefix)
+    order by position nulls first`,
+};
+
+/** All that is taken, at once; of two providers created at the same time the constraints refuse one. */
+async function findTaken(executor: Executor, { name, prefixes }: NewProvider): Promise<readonly Problem[]> {
+  const faults = await executor.rows<{ position: number | null }>(faultsStatement, [name, prefixes]);
+  return faults.map(({ position }) => {
+    if (position === null) return { field: '/name', code: 'already_exists', message: nameTaken };
+    const message = `prefixes.${position - 1}: ${prefixes[position - 1]} overlaps a prefix that is in use already`;
+    return { field: `/prefixes/${position - 1}`, code: 'ip_in_use', message };
+  });
+}
+
+const nameTaken = 'name: is taken already; it must be one that is not in use';
+
 export async function createProvider(executor: Executor, provider: NewProvider): Promise<Outcome<AccountWithSubnets>> {
+  const taken = await findTaken(executor, provider);
+  if (taken.length > 0) return refuse('conflict', ...taken);
   await executor.rows(accountStatement, [provider.uuid, provider.name]);
   await executor.rows(prefixesStatement, [provider.uuid, provider.prefixes]);
   const account = await loadAccount(executor, provider.uuid);

@@ -232,6 +232,16 @@ test('a rule created while its subnet is taken away is either marked or refused,
   }
 });
 
+test('a provider is told its name and every prefix that is taken at once', async () => {
+  const make = (body: object) => api.call('createProvider', {}, { key: api.operatorKey, body });
+  assert.equal((await make({ name: 'east', prefixes: ['198.18.0.0/16'] })).status, 200);
+  const reply = await make({ name: 'east', prefixes: ['198.18.5.0/24', '198.20.0.0/16', '203.0.112.0/23'] });
+  assert.deepEqual(
+    [reply.status, reply.body.details.map(({ field, code }: { field: string; code: string }) => `${field} ${code}`)],
+    [409, ['/name already_exists', '/prefixes/0 ip_in_use', '/prefixes/2 ip_in_use']],
+  );
+});
+
 test('two providers that are created with one prefix at once: one wins', async () => {
   const make = (name: string) =>
     api.call('createProvider', {}, { key: api.operatorKey, body: { name, prefixes: ['192.0.2.0/24'] } });

@@ -48,7 +48,7 @@ function sentenceOf(details: readonly Problem[]): string | undefined {
   if (first === undefined) return undefined;
   const more = details.length - 1;
   if (more === 0) return first.message;
-  return `${first.message} (and ${more} more ${more === 1 ? 'problem' : 'problems'}: see details)`;
+  return `${first.message.replace(/\.$/, '')} (and ${more} more ${more === 1 ? 'problem' : 'problems'}: see details)`;
 }
 
 /** What an exception of the driver means to the client; undefined: a bug of ours. */

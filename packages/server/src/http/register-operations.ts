@@ -111,10 +111,12 @@ function judgeAndAnswer(operation: Operation, handler: Handler, services: Operat
 
 const sound: Judged = { ok: true };
 
-/** Where the schema has spoken about a field, the judgement of the same field adds nothing. */
+/** Where the schema has spoken about a field, or about the body as a whole, the judgement of the same adds nothing. */
 function invalid(found: readonly Problem[], judged: Judged): Failure {
   const told = new Set(found.map((problem) => problem.field));
-  const more = judged.ok ? [] : judged.problems.filter((problem) => !told.has(problem.field));
+  const more = judged.ok
+    ? []
+    : judged.problems.filter(({ field }) => !told.has(field) && !(told.has('') && field.startsWith('/')));
   return { code: 'validation_failed', details: [...found, ...more] };
 }
 

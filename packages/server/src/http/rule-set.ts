@@ -28,7 +28,7 @@ export function judgeReplacement(call: Call, found: readonly Problem[], now: num
   const problems: Problem[] = [];
   const given = call.query.dst;
   const dst = typeof given === 'string' && isSound(found, '?dst') ? judgeDestination(given, problems) : undefined;
-  problems.push(...checkReplaceFrame(call.body ?? {}));
+  problems.push(...checkReplaceFrame(call.body === undefined ? {} : call.body));
   const { rules: wanted, confirm_within } = membersOf(call.body);
   const list = Array.isArray(wanted) ? wanted.slice(0, rulesPerReplacement) : [];
   const rules: WantedSet['rules'][number][] = [];

@@ -141,7 +141,7 @@ function allowed(error: ErrorObject): string {
     case 'maxLength':
       return `must have at most ${params.limit} characters`;
     case 'minItems':
-      return `must have at least ${params.limit} entries`;
+      return `must have at least ${params.limit} ${params.limit === 1 ? 'entry' : 'entries'}`;
     case 'maxItems':
       return `must have at most ${params.limit} entries`;
     case 'minProperties':

@@ -44,6 +44,14 @@ const cases: readonly [id: string, by: 'user' | 'provider' | 'operator', ask: As
       'rules.1: must be a JSON object, received 7',
     ],
   ],
+  ['createFirewallRule', 'user', { body: null }, ['The body must be a JSON object, received null']],
+  ['createUser', 'provider', { body: null }, ['The body must be an object, received null.']],
+  [
+    'replaceFirewallRules',
+    'user',
+    { query: '?dst=203.0.113.7', body: null },
+    ['The body must be an object, received null.'],
+  ],
   ['createFirewallRule', 'user', { body: [] }, ['The body must be a JSON object, received an empty array']],
   [
     'createFirewallRule',

@@ -50,7 +50,7 @@ export function firewallHandlers(services: FirewallServices): Record<string, Han
       write: {
         alone: true,
         judge(call) {
-          const { fields, meta, problems } = splitRuleBody(call.body ?? {}, services.now());
+          const { fields, meta, problems } = splitRuleBody(call.body === undefined ? {} : call.body, services.now());
           const uuid = newUuid();
           const parsed = parseRule(fields, { uuid, sequence: unplaced }, changeFieldNames);
           if (!parsed.ok) return { ok: false, problems: [...parsed.problems, ...problems] };
@@ -119,7 +119,7 @@ export function firewallHandlers(services: FirewallServices): Record<string, Han
       write: {
         alone: true,
         judge(call) {
-          const parsed = parsePacket(call.body ?? {});
+          const parsed = parsePacket(call.body === undefined ? {} : call.body);
           return parsed.ok ? { ok: true, value: parsed.packet } : parsed;
         },
         async run(call, executor, packet: Packet) {
