@@ -42,6 +42,8 @@ export interface Operation {
 }
 
 const everywhere: readonly ErrorCode[] = [
+  // An unknown name in the query is refused by every operation: `?dry_run=1` must not be passed over.
+  'validation_failed',
   'missing_api_key',
   'invalid_api_key',
   'source_not_allowed',
@@ -60,11 +62,10 @@ export function errorsOf(operation: Operation): readonly ErrorCode[] {
   if (operation.roles.length < allRoles) codes.add(operation.roleError);
   if (operation.access === 'write') codes.add('read_only_key');
   if (operation.params) codes.add('not_found');
-  if (operation.body || operation.query) codes.add('validation_failed');
   // A GET's body is ignored: clients of the given interface send `{}` with some.
   if (operation.method !== 'GET') {
     for (const code of ['invalid_json', 'body_too_large', 'unsupported_media_type'] as const) codes.add(code);
   }
-  if (operation.method === 'POST') codes.add('idempotency_key_reused').add('validation_failed');
+  if (operation.method === 'POST') codes.add('idempotency_key_reused');
   return [...codes];
 }

@@ -5,6 +5,7 @@
  */
 import type { Problem } from '@levee/contract/errors.ts';
 import type { Operation } from '@levee/contract/operation.ts';
+import { noQuery } from '@levee/contract/schemas/list.ts';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Failure, refuse } from '../commands/outcome.ts';
 import type { Authenticated, KeyRing } from './authentication.ts';
@@ -77,7 +78,7 @@ function wrongRole(operation: Operation, role: string): Failure {
 }
 
 function judgeAndAnswer(operation: Operation, handler: Handler, services: OperationServices) {
-  const checkQuery = operation.query === undefined ? undefined : compileQueryCheck(operation.query);
+  const checkQuery = compileQueryCheck(operation.query ?? noQuery);
   const checkBody =
     operation.body === undefined || judgedByCore.has(operation.id) ? undefined : bodyCheck(operation, operation.body);
   const { judge } = 'read' in handler ? handler : handler.write;
@@ -95,7 +96,7 @@ function judgeAndAnswer(operation: Operation, handler: Handler, services: Operat
     };
     const found = [
       ...judgeRepeatKey(operation, call),
-      ...(checkQuery?.(query).map((each) => ({ ...each, field: `?${each.field.slice(1)}` })) ?? []),
+      ...checkQuery(query).map((each) => ({ ...each, field: `?${each.field.slice(1)}` })),
       ...(checkBody?.(request.body) ?? []),
     ];
     const judged = judge?.(call, found) ?? sound;

@@ -268,6 +268,23 @@ test('a query that means nothing is refused, not ignored', async () => {
   }
 });
 
+test('a query that an operation does not know is refused by it, and nothing is done', async () => {
+  const { uuid } = await create(minimal);
+  const asked: readonly [string, Record<string, string>, Ask][] = [
+    ['createFirewallRule', {}, { body: minimal }],
+    ['changeFirewallRule', { uuid }, { body: { disabled: true } }],
+    ['deleteFirewallRule', { uuid }, {}],
+    ['readFirewallRule', { uuid }, {}],
+    ['whoAmI', {}, {}],
+  ];
+  for (const [id, params, ask] of asked) {
+    const reply = await api.call(id, params, byUser({ ...ask, query: '?dry_run=1' }));
+    assert.deepEqual([reply.status, reply.body.field], [400, '?dry_run'], id);
+  }
+  const { body } = await api.call('readFirewallRule', { uuid }, byUser());
+  assert.deepEqual([body[0].state, body[0].disabled], ['pending', false]);
+});
+
 test('a long list arrives whole, in order, over more than one chunk', async () => {
   const owner = await api.user(provider, ['203.0.113.96/28']);
   await api.database.pool.query(
