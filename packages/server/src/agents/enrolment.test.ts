@@ -1,51 +1,14 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import type { Database } from '../store/database.ts';
+import { test } from 'node:test';
 import { newUuid } from '../store/new-uuid.ts';
 import { createLocation, createRouter, ensureLocalRouter, removeRouter } from '../store/routers.ts';
-import { type SeededChange, type SeededProvider, seedProvider, seedRule } from '../store/testing/seed.ts';
-import { startTestPostgres, type TestPostgres } from '../store/testing/test-postgres.ts';
+import { seedRule } from '../store/testing/seed.ts';
 import { waitUntil } from '../store/testing/wait-until.ts';
-import type { DerivedState } from './applied-view.ts';
 import { post, report } from './testing/agent-client.ts';
-import { enrolled, type Replica, startReplica } from './testing/replica.ts';
-import type { WireCursors } from './wire-cursor.ts';
+import { enrolled } from './testing/replica.ts';
+import { prepareWorlds, stateOf } from './testing/world.ts';
 
-let postgres: TestPostgres;
-before(async () => {
-  postgres = await startTestPostgres();
-});
-after(() => postgres?.stop());
-
-interface World {
-  readonly database: Database;
-  readonly provider: SeededProvider;
-  readonly one: Replica;
-  /** Another replica, with a pool and memory of its own. */
-  readonly two: Replica;
-}
-
-async function inWorld(work: (world: World) => Promise<void>): Promise<void> {
-  const database = await postgres.createDatabase();
-  const one = await startReplica(database);
-  const two = await startReplica(postgres.openAgain(database));
-  cursors = one.agents.cursors;
-  try {
-    await work({ database, provider: await seedProvider(database.pool), one, two });
-  } finally {
-    await one.stop();
-    await two.stop();
-  }
-}
-
-/** Of the world that is open. */
-let cursors: WireCursors;
-const cursorOf = ({ change }: SeededChange): string =>
-  cursors.write({ xid: Number(change.xid), position: change.position });
-
-function stateOf(replica: Replica, rule: SeededChange, more: object = {}): DerivedState {
-  return replica.agents.view.stateOf({ uuid: rule.uuid, change: rule.change, deleted: false, ...more });
-}
+const inWorld = prepareWorlds();
 
 test('a token enrols once, whoever is first; a used, an expired and an unknown one are refused', async () => {
   await inWorld(async ({ database, one, two }) => {
@@ -88,7 +51,7 @@ test('keys and tokens are nowhere in the database', async () => {
 });
 
 test('a removed router is not waited for any more, and its key opens nothing within a moment', async () => {
-  await inWorld(async ({ database, provider, one, two }) => {
+  await inWorld(async ({ database, provider, one, two, cursorOf }) => {
     const [stays, goes] = [await enrolled(database, 'stays'), await enrolled(database, 'goes')];
     const rule = await seedRule(database.pool, provider);
     await report(one.base, stays.key, { cursor: cursorOf(rule) });

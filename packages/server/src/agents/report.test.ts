@@ -1,117 +1,14 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import type { Database } from '../store/database.ts';
-import { createLocation, createRouter } from '../store/routers.ts';
-import { type SeededChange, type SeededProvider, seedDeletion, seedProvider, seedRule } from '../store/testing/seed.ts';
-import { startTestPostgres, type TestPostgres } from '../store/testing/test-postgres.ts';
+import { test } from 'node:test';
+import { type SeededChange, seedProvider, seedRule } from '../store/testing/seed.ts';
+import { startTestPostgres } from '../store/testing/test-postgres.ts';
 import { waitUntil } from '../store/testing/wait-until.ts';
-import { createAppliedView, type DerivedState } from './applied-view.ts';
 import { type Answered, post, report } from './testing/agent-client.ts';
 import { enrolled, type Replica, startReplica } from './testing/replica.ts';
-import { createWireCursors, type WireCursors } from './wire-cursor.ts';
+import { cursorOf, prepareWorlds, stateOf } from './testing/world.ts';
+import { createWireCursors } from './wire-cursor.ts';
 
-let postgres: TestPostgres;
-before(async () => {
-  postgres = await startTestPostgres();
-});
-after(() => postgres?.stop());
-
-interface World {
-  readonly database: Database;
-  readonly provider: SeededProvider;
-  readonly one: Replica;
-  /** Another replica, with a pool and memory of its own. */
-  readonly two: Replica;
-}
-
-async function inWorld(work: (world: World) => Promise<void>): Promise<void> {
-  const database = await postgres.createDatabase();
-  const one = await startReplica(database);
-  const two = await startReplica(postgres.openAgain(database));
-  cursors = one.agents.cursors;
-  try {
-    await work({ database, provider: await seedProvider(database.pool), one, two });
-  } finally {
-    await one.stop();
-    await two.stop();
-  }
-}
-
-/** Of the world that is open. */
-let cursors: WireCursors;
-const cursorOf = ({ change }: SeededChange): string =>
-  cursors.write({ xid: Number(change.xid), position: change.position });
-
-function stateOf(replica: Replica, rule: SeededChange, more: object = {}): DerivedState {
-  return replica.agents.view.stateOf({ uuid: rule.uuid, change: rule.change, deleted: false, ...more });
-}
-
-test('without a router nothing is ever active', async () => {
-  await inWorld(async ({ database, provider, one }) => {
-    const state = stateOf(one, await seedRule(database.pool, provider));
-    assert.equal(state.state, 'pending');
-    assert.match(state.reason ?? '', /No router is enrolled/);
-    assert.deepEqual(state.applied, []);
-  });
-});
-
-test('a router that was announced and has not enrolled yet is not waited for', async () => {
-  await inWorld(async ({ database, one }) => {
-    await createLocation(database.pool, 'fra1');
-    assert.equal((await createRouter(database.pool, { name: 'e', location: 'fra1', tunnelAddresses: [] })).ok, true);
-    await one.agents.registry.refresh();
-    assert.equal(one.agents.registry.routers.length, 0);
-  });
-});
-
-test('a rule is active once every router has acknowledged it, on every replica, with where, when and how fast', async () => {
-  await inWorld(async ({ database, provider, one, two }) => {
-    const [fast, slow] = [await enrolled(database, 'fast'), await enrolled(database, 'slow')];
-    const before_ = await seedRule(database.pool, provider);
-    for (const router of [fast, slow]) {
-      assert.equal((await report(one.base, router.key, { cursor: cursorOf(before_) })).status, 200);
-    }
-    const changedMilliseconds = Date.now();
-    const rule = await seedRule(database.pool, provider);
-    assert.equal((await report(one.base, fast.key, { cursor: cursorOf(rule) })).status, 200);
-    for (const replica of [one, two]) {
-      await waitUntil(() => stateOf(replica, rule).applied.some((entry) => entry.state === 'active'), 'the first');
-      const { state, reason, applied } = stateOf(replica, rule);
-      assert.equal(state, 'pending');
-      assert.match(reason ?? '', /^slow: /);
-      assert.deepEqual(
-        applied.map((entry) => [entry.location, entry.router, entry.state]),
-        [
-          ['at-fast', 'fast', 'active'],
-          ['at-slow', 'slow', 'pending'],
-        ],
-      );
-    }
-    assert.equal((await report(two.base, slow.key, { cursor: cursorOf(rule) })).status, 200);
-    for (const replica of [one, two]) {
-      await waitUntil(() => stateOf(replica, rule).state === 'active', 'both routers', 4_000);
-      const { applied, reason } = stateOf(replica, rule, { changedMilliseconds });
-      assert.equal(reason, undefined);
-      for (const entry of applied) {
-        assert.ok(Math.abs(Date.parse(entry.at ?? '') - Date.now()) < 60_000);
-        assert.ok(entry.latency_ms !== undefined && entry.latency_ms < 60_000);
-      }
-    }
-  });
-});
-
-test('acknowledging a place acknowledges everything before it and nothing after it', async () => {
-  await inWorld(async ({ database, provider, one }) => {
-    const router = await enrolled(database, 'edge1');
-    const rules = [];
-    for (let i = 0; i < 5; i++) rules.push(await seedRule(database.pool, provider));
-    await report(one.base, router.key, { cursor: cursorOf(rules[2] as SeededChange) });
-    assert.deepEqual(
-      rules.map((rule) => stateOf(one, rule).state),
-      ['active', 'active', 'active', 'pending', 'pending'],
-    );
-  });
-});
+const inWorld = prepareWorlds();
 
 test('a place in the log of another database acknowledges nothing, and the rest of the report is taken', async () => {
   await inWorld(async ({ database, provider, one }) => {
@@ -122,95 +19,6 @@ test('a place in the log of another database acknowledges nothing, and the rest 
     assert.equal(answer.status, 200);
     assert.equal(stateOf(one, rule).state, 'pending');
     assert.equal(one.agents.registry.routers[0]?.enforcement, 'kernel');
-  });
-});
-
-test('a dry router makes nothing active, and its reason is passed on', async () => {
-  await inWorld(async ({ database, provider, one }) => {
-    const router = await enrolled(database, 'edge1');
-    const rule = await seedRule(database.pool, provider);
-    const enforcement = { mode: 'dry', reason: 'not run as root' } as const;
-    await report(one.base, router.key, { cursor: cursorOf(rule), enforcement });
-    assert.equal(stateOf(one, rule).state, 'pending');
-    assert.match(stateOf(one, rule).reason ?? '', /not run as root/);
-    await report(one.base, router.key, { cursor: cursorOf(rule) });
-    assert.equal(stateOf(one, rule).state, 'active');
-  });
-});
-
-test('a refused rule is failed with the reason, until the router no longer lists it', async () => {
-  await inWorld(async ({ database, provider, one, two }) => {
-    const router = await enrolled(database, 'edge1');
-    const [bad, good] = [await seedRule(database.pool, provider), await seedRule(database.pool, provider)];
-    const failures = [{ uuid: bad.uuid, reason: 'Operation not supported' }];
-    await report(one.base, router.key, { cursor: cursorOf(good), failures });
-    for (const replica of [one, two]) {
-      await waitUntil(() => stateOf(replica, bad).state === 'failed', 'the failure');
-      assert.match(stateOf(replica, bad).reason ?? '', /Operation not supported/);
-      assert.equal(stateOf(replica, good).state, 'active');
-    }
-    await report(two.base, router.key, { cursor: cursorOf(good), failures: [] });
-    for (const replica of [one, two]) await waitUntil(() => stateOf(replica, bad).state === 'active', 'the recovery');
-    const { rows } = await database.pool.query('select count(*) as left from router_failure');
-    assert.equal(rows[0].left, 0);
-  });
-});
-
-test('a router that falls back takes back what it had acknowledged', async () => {
-  await inWorld(async ({ database, provider, one }) => {
-    const router = await enrolled(database, 'edge1');
-    const [first, second] = [await seedRule(database.pool, provider), await seedRule(database.pool, provider)];
-    await report(one.base, router.key, { cursor: cursorOf(second) });
-    assert.equal(stateOf(one, second).state, 'active');
-    await report(one.base, router.key, { cursor: cursorOf(first) });
-    assert.deepEqual([stateOf(one, first).state, stateOf(one, second).state], ['active', 'pending']);
-    await report(one.base, router.key, {});
-    assert.equal(stateOf(one, first).state, 'pending');
-    const { rows } = await database.pool.query('select count(*) as left from router_ack');
-    assert.equal(rows[0].left, 0);
-  });
-});
-
-test('a silent router says since when it holds up new rules', async () => {
-  await inWorld(async ({ database, provider, one }) => {
-    const router = await enrolled(database, 'edge1');
-    const old = await seedRule(database.pool, provider);
-    await report(one.base, router.key, { cursor: cursorOf(old) });
-    await database.pool.query(`update router set last_seen_at = '2020-01-02T03:04:05Z'`);
-    await one.agents.registry.refresh();
-    const state = stateOf(one, await seedRule(database.pool, provider));
-    assert.equal(state.state, 'pending');
-    assert.match(state.reason ?? '', /2020-01-02T03:04:05/);
-  });
-});
-
-test('a deleted rule is gone from a router when the router has acknowledged its deletion', async () => {
-  await inWorld(async ({ database, provider, one }) => {
-    const router = await enrolled(database, 'edge1');
-    const made = await seedRule(database.pool, provider);
-    const rule = await seedDeletion(database.pool, made.uuid);
-    assert.equal(stateOf(one, rule, { deleted: true }).state, 'pending');
-    await report(one.base, router.key, { cursor: cursorOf(rule) });
-    assert.deepEqual(
-      stateOf(one, rule, { deleted: true }).applied.map((entry) => entry.state),
-      ['removed'],
-    );
-  });
-});
-
-test('whoever waits is told at the acknowledgement, wherever it arrives, and at the end of its time', async () => {
-  await inWorld(async ({ database, provider, one, two }) => {
-    const router = await enrolled(database, 'edge1');
-    const [rule, never] = [await seedRule(database.pool, provider), await seedRule(database.pool, provider)];
-    for (const { agents } of [one, two]) await agents.registry.refresh();
-    const waits = [one, two].map((replica) => replica.agents.view.waitApplied(rule.change, 20_000));
-    const vain = one.agents.view.waitApplied(never.change, 300);
-    const startedAt = Date.now();
-    await report(one.base, router.key, { cursor: cursorOf(rule) });
-    assert.deepEqual(await Promise.all(waits), ['applied', 'applied']);
-    assert.ok(Date.now() - startedAt < 4_000, 'the second replica was told, it did not find out by looking');
-    assert.equal(await vain, 'timeout');
-    assert.equal(await one.agents.view.waitApplied(rule.change, 0), 'applied');
   });
 });
 
@@ -244,62 +52,6 @@ test('hits are added, once a number and run, and those of unknown rules are left
   });
 });
 
-test('a removal is not confirmed by a dry router that left a table in its kernel, and its reason is told', async () => {
-  await inWorld(async ({ database, provider, one, two }) => {
-    const router = await enrolled(database, 'edge1');
-    const rule = await seedRule(database.pool, provider);
-    const cursor = cursorOf(rule);
-    const reason = 'not root; an older table may still be in force';
-    const left = { cursor, enforcement: { mode: 'dry', reason, table_left: true } } as const;
-    assert.equal((await report(one.base, router.key, left)).status, 200);
-    for (const replica of [one, two]) {
-      await waitUntil(
-        () => stateOf(replica, rule, { deleted: true }).applied[0]?.reason?.includes(reason) === true,
-        'it',
-      );
-      const { state, applied } = stateOf(replica, rule, { deleted: true });
-      assert.deepEqual([state, applied[0]?.state], ['pending', 'pending']);
-    }
-    assert.equal((await report(one.base, router.key, { cursor, enforcement: { mode: 'dry', reason } })).status, 200);
-    for (const replica of [one, two]) {
-      await waitUntil(() => stateOf(replica, rule, { deleted: true }).state === 'active', 'gone');
-      assert.equal(stateOf(replica, rule).state, 'pending');
-    }
-    const odd = { enforcement: { mode: 'dry', table_left: 'yes' } };
-    assert.equal((await report(one.base, router.key, odd as never)).body.field, '/enforcement/table_left');
-  });
-});
-
-test('what a router that has been silent for a minute enforces is not called active, on any replica', async () => {
-  await inWorld(async ({ database, provider, one, two }) => {
-    const router = await enrolled(database, 'edge1');
-    const [rule, gone] = [await seedRule(database.pool, provider), await seedRule(database.pool, provider)];
-    const cursor = cursorOf(gone);
-    assert.equal((await report(one.base, router.key, { cursor })).status, 200);
-    let ahead = 0;
-    const view = createAppliedView(one.agents.registry, () => Date.now() + ahead);
-    const subject = { uuid: rule.uuid, change: rule.change, deleted: false };
-    assert.equal(view.stateOf(subject).state, 'active');
-    ahead = 55_000;
-    assert.equal(view.stateOf(subject).state, 'active', 'a few reports that are missing change nothing');
-    ahead = 61_000;
-    assert.equal(view.stateOf(subject).state, 'pending', 'time alone does it');
-    assert.equal(view.stateOf({ ...subject, deleted: true }).state, 'active', 'what was removed stays removed');
-    view.stop();
-
-    await database.pool.query(`update router set last_seen_at = now() - interval '61 seconds'`);
-    for (const replica of [one, two]) {
-      await replica.agents.registry.refresh();
-      const { state, reason, applied } = stateOf(replica, rule);
-      assert.equal(state, 'pending');
-      assert.match(reason ?? '', /^edge1: not heard of since \d{4}-.* stay in its kernel, but it cannot be asked$/);
-      assert.ok(Date.now() - Date.parse(applied[0]?.last_seen_at ?? '') > 60_000);
-    }
-    assert.equal((await report(two.base, router.key, { cursor })).status, 200);
-    for (const replica of [one, two]) await waitUntil(() => stateOf(replica, rule).state === 'active', 'its return');
-  });
-});
-
 test('what a router miscounts, or dates wrongly, neither overflows nor takes others down', async () => {
   await inWorld(async ({ database, provider, one }) => {
     const most = Number.MAX_SAFE_INTEGER;
@@ -326,7 +78,7 @@ test('what a router miscounts, or dates wrongly, neither overflows nor takes oth
 });
 
 test('a cursor beyond the end of the log is refused: later rules do not become active by it', async () => {
-  await inWorld(async ({ database, provider, one }) => {
+  await inWorld(async ({ database, provider, one, cursorOf }) => {
     const router = await enrolled(database, 'edge1');
     assert.equal((await report(one.base, router.key, {})).status, 200);
     const ahead = one.agents.cursors.write({ xid: Number.MAX_SAFE_INTEGER, position: 1 });
@@ -342,7 +94,7 @@ test('a cursor beyond the end of the log is refused: later rules do not become a
 });
 
 test('a report that cannot be stored does not lose those that were gathered with it', async () => {
-  await inWorld(async ({ database, provider, one }) => {
+  await inWorld(async ({ database, provider, one, cursorOf }) => {
     const routers: { key: string }[] = [];
     for (let i = 0; i < 6; i++) routers.push(await enrolled(database, `edge${i}`));
     const rule = await seedRule(database.pool, provider);
@@ -367,7 +119,7 @@ test('a report that cannot be stored does not lose those that were gathered with
 });
 
 test('many reports at once, of many routers and twice of the same, are all stored', async () => {
-  await inWorld(async ({ database, provider, one, two }) => {
+  await inWorld(async ({ database, provider, one, two, cursorOf }) => {
     const routers = [];
     for (let i = 0; i < 20; i++) routers.push(await enrolled(database, `edge${i}`));
     const rules: SeededChange[] = [];
@@ -425,12 +177,10 @@ test('with the database away a report is answered 503 and taken once it is back;
     const router = await enrolled(database, 'edge1');
     const provider = await seedProvider(database.pool);
     const [old, young] = [await seedRule(database.pool, provider), await seedRule(database.pool, provider)];
-    const cursor = (rule: SeededChange) =>
-      agents.cursors.write({ xid: Number(rule.change.xid), position: rule.change.position });
-    assert.equal((await report(base, router.key, { cursor: cursor(old) })).status, 200);
+    assert.equal((await report(base, router.key, { cursor: cursorOf({ agents }, old) })).status, 200);
     process.kill(own.server.pid, 'SIGKILL');
     await waitUntil(async () => {
-      const answer = await report(base, router.key, { cursor: cursor(old) });
+      const answer = await report(base, router.key, { cursor: cursorOf({ agents }, old) });
       if (answer.status === 200) return false;
       assert.equal(answer.status, 503);
       assert.equal(answer.headers.get('retry-after'), '1');
@@ -440,7 +190,7 @@ test('with the database away a report is answered 503 and taken once it is back;
     assert.equal(agents.view.stateOf({ uuid: old.uuid, change: old.change, deleted: false }).state, 'active');
     await waitUntil(
       async () => {
-        const { status } = await report(base, router.key, { cursor: cursor(young) });
+        const { status } = await report(base, router.key, { cursor: cursorOf({ agents }, young) });
         assert.ok(status === 200 || status === 503, String(status));
         return status === 200;
       },
