@@ -1,9 +1,10 @@
 /**
  * How a command reaches the database: statements with a name, which PostgreSQL parses and plans once a connection.
- * Owns transactions around commands, and running them again when a concurrent one won; knows no table.
+ * Owns which commands' transactions are kept, and running them again when a concurrent one won; knows no table.
  */
 import type pg from 'pg';
 import { isRetryable } from '../store/failure.ts';
+import { inTransaction } from '../store/transaction.ts';
 import type { Outcome } from './outcome.ts';
 
 /** `name` is unique per text: the driver keeps one prepared statement a name and connection. */
@@ -44,29 +45,13 @@ export async function transact<T>(
 ): Promise<Outcome<T>> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await once(pool, work);
+      return await inTransaction(
+        pool,
+        (client) => work(executorOf(client, true)),
+        ({ ok }) => ok,
+      );
     } catch (error) {
       if (attempt === attempts || !isRetryable(error)) throw error;
     }
-  }
-}
-
-async function once<T>(pool: pg.Pool, work: (executor: Executor) => Promise<Outcome<T>>): Promise<Outcome<T>> {
-  const client = await pool.connect();
-  let broken: Error | undefined;
-  try {
-    await client.query('begin');
-    const outcome = await work(executorOf(client, true));
-    await client.query(outcome.ok ? 'commit' : 'rollback');
-    return outcome;
-  } catch (error) {
-    try {
-      await client.query('rollback');
-    } catch (failed) {
-      broken = failed as Error;
-    }
-    throw error;
-  } finally {
-    client.release(broken);
   }
 }

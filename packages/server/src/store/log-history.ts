@@ -6,6 +6,7 @@
 import type pg from 'pg';
 import type { Database } from './database.ts';
 import { readLogIdentity } from './log-identity.ts';
+import { inTransactionOn } from './transaction.ts';
 
 /** Everyone who follows this log has heard of it afterwards. `rebased`: stored numbers were another log's. */
 export interface FollowedLog {
@@ -44,23 +45,22 @@ const REBASE = [
 export async function followLog(database: Pick<Database, 'connect'>): Promise<FollowedLog> {
   const client = await database.connect('levee log history');
   try {
-    await client.query('begin');
-    await client.query(TURN);
-    const identity = await readLogIdentity(client);
-    const { rows } = await client.query<{ identity: string }>('select identity from log_history');
-    const rebased = rows[0]?.identity !== identity && (rows[0] !== undefined || (await isAhead(client)));
-    if (rebased) for (const statement of REBASE) await client.query(statement);
-    if (rows[0]?.identity !== identity) {
-      await client.query(
-        `insert into log_history (identity) values ($1)
-          on conflict (singleton) do update set identity = excluded.identity, since = excluded.since`,
-        [identity],
-      );
-    }
-    await client.query('commit');
-    return { identity, rebased };
+    return await inTransactionOn(client, async () => {
+      await client.query(TURN);
+      const identity = await readLogIdentity(client);
+      const { rows } = await client.query<{ identity: string }>('select identity from log_history');
+      const rebased = rows[0]?.identity !== identity && (rows[0] !== undefined || (await isAhead(client)));
+      if (rebased) for (const statement of REBASE) await client.query(statement);
+      if (rows[0]?.identity !== identity) {
+        await client.query(
+          `insert into log_history (identity) values ($1)
+            on conflict (singleton) do update set identity = excluded.identity, since = excluded.since`,
+          [identity],
+        );
+      }
+      return { identity, rebased };
+    });
   } finally {
-    // Ends the transaction too when something failed.
     await client.end().catch(() => {});
   }
 }

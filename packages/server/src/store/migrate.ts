@@ -10,6 +10,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type pg from 'pg';
 import type { Database } from './database.ts';
+import { inTransactionOn } from './transaction.ts';
 
 export interface Migration {
   readonly number: number;
@@ -68,9 +69,8 @@ export async function migrate(
 
 type Step = { readonly applied: string } | { readonly result: (MigrationResult & { ok: false }) | undefined };
 
-async function applyNext(client: pg.Client, migrations: readonly Migration[]): Promise<Step> {
-  await client.query('begin');
-  try {
+function applyNext(client: pg.Client, migrations: readonly Migration[]): Promise<Step> {
+  return inTransactionOn(client, async () => {
     // A transaction's lock, not a session's: it also works behind a pooler that shares connections.
     await client.query('select pg_advisory_xact_lock($1)', [LOCK]);
     await client.query(HISTORY);
@@ -79,22 +79,15 @@ async function applyNext(client: pg.Client, migrations: readonly Migration[]): P
     );
     const refused = refusal(rows, migrations);
     const next = migrations[rows.length];
-    if (refused !== undefined || next === undefined) {
-      await client.query('commit');
-      return { result: refused };
-    }
+    if (refused !== undefined || next === undefined) return { result: refused };
     await client.query(next.sql);
     await client.query('insert into migration (number, name, checksum) values ($1, $2, $3)', [
       next.number,
       next.name,
       next.checksum,
     ]);
-    await client.query('commit');
     return { applied: next.name };
-  } catch (error) {
-    await client.query('rollback').catch(() => {});
-    throw error;
-  }
+  });
 }
 
 function refusal(

@@ -4,6 +4,7 @@
  */
 import type pg from 'pg';
 import { type Cursor, compareCursors } from './cursor.ts';
+import { inTransaction } from './transaction.ts';
 
 export interface HitDelta {
   readonly uuid: string;
@@ -88,22 +89,8 @@ const HITS = `insert into rule_hit (rule_uuid, router_uuid, packets, bytes, last
     shared_by = excluded.shared_by`;
 
 /** At most one report a router. All of them, or none. Throws what the driver throws. */
-export async function saveReports(pool: pg.Pool, reports: readonly StoredReport[]): Promise<SavedReports> {
-  const client = await pool.connect();
-  let broken: Error | undefined;
-  try {
-    await client.query('begin');
-    const saved = await save(client, reports);
-    await client.query('commit');
-    return saved;
-  } catch (error) {
-    await client.query('rollback').catch((failed: Error) => {
-      broken = failed;
-    });
-    throw error;
-  } finally {
-    client.release(broken);
-  }
+export function saveReports(pool: pg.Pool, reports: readonly StoredReport[]): Promise<SavedReports> {
+  return inTransaction(pool, (client) => save(client, reports));
 }
 
 async function save(client: pg.PoolClient, reports: readonly StoredReport[]): Promise<SavedReports> {

@@ -6,6 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { pruneChanges } from '../store/change-log.ts';
+import { inTransaction } from '../store/transaction.ts';
 import { applyUndo, DELETED_BY_OPEN_CHANGE, type UndoEntry } from '../store/undo.ts';
 
 export interface Sweeper {
@@ -133,11 +134,8 @@ export async function undoUnconfirmed(pool: pg.Pool): Promise<number> {
   }
 }
 
-async function undoNext(pool: pg.Pool): Promise<boolean> {
-  const client = await pool.connect();
-  let broken: Error | undefined;
-  try {
-    await client.query('begin');
+function undoNext(pool: pg.Pool): Promise<boolean> {
+  return inTransaction(pool, async (client) => {
     const { rows } = await client.query<{ change_uuid: string; rules: string[] }>({
       name: 'sweep_unconfirmed',
       text: `select change_uuid, array(select e->>'uuid' from json_array_elements(undo) e) as rules from (
@@ -159,16 +157,8 @@ async function undoNext(pool: pg.Pool): Promise<boolean> {
       );
       if (open[0] !== undefined) await applyUndo(client, open[0].undo);
     }
-    await client.query('commit');
     return due !== undefined;
-  } catch (error) {
-    await client.query('rollback').catch((failed: Error) => {
-      broken = failed;
-    });
-    throw error;
-  } finally {
-    client.release(broken);
-  }
+  });
 }
 
 const DUE = `select extract(epoch from least(

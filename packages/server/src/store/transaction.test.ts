@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Database } from './database.ts';
+import { startTestPostgres, type TestPostgres } from './testing/test-postgres.ts';
+import { inTransaction, inTransactionOn } from './transaction.ts';
+
+let postgres: TestPostgres;
+let database: Database;
+before(async () => {
+  postgres = await startTestPostgres();
+  database = await postgres.createDatabase();
+  await database.pool.query('create table kept (name text)');
+});
+after(() => postgres?.stop());
+
+const add = 'insert into kept (name) values ($1)';
+
+async function isKept(name: string): Promise<boolean> {
+  return (await database.pool.query('select from kept where name = $1', [name])).rows.length > 0;
+}
+
+test('what work did is kept when it returns, and nothing of it shows before', async () => {
+  const result = await inTransaction(database.pool, async (client) => {
+    await client.query(add, ['returned']);
+    assert.equal(await isKept('returned'), false);
+    return 7;
+  });
+  assert.equal(result, 7);
+  assert.equal(await isKept('returned'), true);
+});
+
+test('nothing is kept of work that throws, or whose result is not to be kept; the connection serves again', async () => {
+  const before_ = database.pool.totalCount;
+  await assert.rejects(
+    inTransaction(database.pool, async (client) => {
+      await client.query(add, ['threw']);
+      throw new Error('on purpose');
+    }),
+    /on purpose/,
+  );
+  await assert.rejects(
+    inTransaction(database.pool, async (client) => {
+      await client.query(add, ['failed']);
+      await client.query('select 1 / 0');
+    }),
+    { code: '22012' },
+  );
+  const refused = await inTransaction(
+    database.pool,
+    async (client) => {
+      await client.query(add, ['refused']);
+      return { ok: false };
+    },
+    ({ ok }) => ok,
+  );
+  assert.deepEqual(refused, { ok: false });
+  for (const name of ['threw', 'failed', 'refused']) assert.equal(await isKept(name), false, name);
+  assert.equal(database.pool.totalCount, before_, 'no connection was lost');
+  assert.equal(database.pool.idleCount, database.pool.totalCount, 'none is held');
+});
+
+test('a connection that broke in the middle does not go back to the pool', async () => {
+  let backend: number | undefined;
+  await assert.rejects(
+    inTransaction(database.pool, async (client) => {
+      backend = (await client.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]?.pid;
+      await client.query('select pg_terminate_backend(pg_backend_pid())');
+    }),
+  );
+  const { rows } = await database.pool.query<{ pid: number }>('select pg_backend_pid() as pid');
+  assert.notEqual(rows[0]?.pid, backend);
+});
+
+test('on a connection of its own, work that throws leaves no open transaction behind', async () => {
+  const client = await database.connect('levee test');
+  try {
+    await assert.rejects(
+      inTransactionOn(client, async () => {
+        await client.query(add, ['own, threw']);
+        throw new Error('on purpose');
+      }),
+      /on purpose/,
+    );
+    await inTransactionOn(client, () => client.query(add, ['own, returned']));
+    assert.deepEqual([await isKept('own, threw'), await isKept('own, returned')], [false, true]);
+  } finally {
+    await client.end();
+  }
+});
