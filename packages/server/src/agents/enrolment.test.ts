@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { newUuid } from '../store/new-uuid.ts';
-import { createLocation, createRouter, ensureLocalRouter, removeRouter } from '../store/routers.ts';
+import { createLocation, createRouter, ensureLocalRouter, removeRouter, renewEnrolment } from '../store/routers.ts';
 import { seedRule } from '../store/testing/seed.ts';
 import { waitUntil } from '../store/testing/wait-until.ts';
 import { post, report } from './testing/agent-client.ts';
@@ -76,5 +76,61 @@ test('the local router is made once, keeps a key that is still good, and gets a 
     assert.deepEqual(kept, { ...fresh, fresh: false });
     assert.equal((await report(one.base, fresh.key, {})).status, 200);
     assert.equal((await report(one.base, made[0]?.key ?? '', {})).status, 401);
+  });
+});
+
+test('a router that enrols anew has acknowledged, refused and told nothing, on every replica, until it reports', async () => {
+  await inWorld(async ({ database, provider, one, two, cursorOf }) => {
+    const former = await enrolled(database, 'edge1');
+    const [rule, bad] = [await seedRule(database.pool, provider), await seedRule(database.pool, provider)];
+    const hit = { uuid: rule.uuid, packets: 1, bytes: 100, last_hit_at: '2026-01-01T00:00:00Z' };
+    const counters = { run: '0198a000-0000-7000-8000-00000000000a', number: 7, hits: [hit] };
+    const failures = [{ uuid: bad.uuid, reason: 'Operation not supported' }];
+    const told = { cursor: cursorOf(bad), failures, counters };
+    assert.equal((await report(one.base, former.key, told)).status, 200);
+    for (const replica of [one, two]) {
+      await waitUntil(() => stateOf(replica, rule).state === 'active', 'the former machine');
+      assert.equal(stateOf(replica, bad).state, 'failed');
+    }
+
+    const renewed = await renewEnrolment(database.pool, former.uuid);
+    assert.ok(renewed !== undefined);
+    assert.equal((await report(one.base, former.key, told)).status, 200, 'a token that waits changes nothing');
+    assert.equal(stateOf(one, rule).state, 'active');
+    const answer = await post(one.base, '/agent/v1/enroll', { token: renewed.token });
+    assert.equal(answer.status, 200);
+    assert.equal(stateOf(one, rule).state, 'pending', 'where it enrolled, at once');
+    for (const replica of [one, two]) {
+      await waitUntil(() => stateOf(replica, rule).state === 'pending', 'the fresh machine', 4_000);
+      for (const each of [rule, bad]) {
+        const { state, reason } = stateOf(replica, each);
+        assert.deepEqual([state, reason], ['pending', 'edge1: the router has not connected since it was enrolled']);
+      }
+    }
+    const { rows } = await database.pool.query(
+      `select acked_xid, acked_position, enforcement, enforcement_reason, table_left, last_seen_at, counters_run,
+        counters_number, (select count(*) from router_ack) as acks, (select count(*) from router_failure) as failures
+        from router`,
+    );
+    assert.deepEqual(rows, [
+      {
+        acked_xid: null,
+        acked_position: null,
+        enforcement: null,
+        enforcement_reason: null,
+        table_left: false,
+        last_seen_at: null,
+        counters_run: null,
+        counters_number: null,
+        acks: 0,
+        failures: 0,
+      },
+    ]);
+
+    const key = String(answer.body.key);
+    assert.equal((await report(two.base, key, { cursor: cursorOf(bad) })).status, 200);
+    for (const replica of [one, two]) {
+      await waitUntil(() => [rule, bad].every((each) => stateOf(replica, each).state === 'active'), 'its first report');
+    }
   });
 });

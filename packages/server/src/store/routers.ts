@@ -7,6 +7,7 @@ import { KEY_RANDOM_BYTES, makeKey, parseKeyRole } from '@levee/core/account/key
 import type pg from 'pg';
 import type { Statements } from './change-log.ts';
 import { newUuid } from './new-uuid.ts';
+import { inTransaction } from './transaction.ts';
 
 export interface LocationRow {
   readonly uuid: string;
@@ -155,19 +156,29 @@ export type Enrolment =
     }
   | { readonly ok: false; readonly code: 'token_not_valid' };
 
-/** One statement: of two that bring the same token, one gets the key and the other is refused. */
-export async function enrolRouter(db: Statements, token: string): Promise<Enrolment> {
-  const key = makeKey('router', randomBytes(KEY_RANDOM_BYTES));
-  const [row] = await run<{ uuid: string; name: string; location: string }>(
-    db,
-    `update router r set key_hash = $2, enrolled_at = now(), enrolment_hash = null, enrolment_expires_at = null
-      from location l
-      where l.uuid = r.location_uuid and r.enrolment_hash = $1 and r.enrolment_expires_at > now()
-      returning r.uuid::text as uuid, r.name, l.name as location`,
-    [secretHash(token), secretHash(key)],
-  );
-  if (row === undefined) return { ok: false, code: 'token_not_valid' };
-  return { ok: true, routerUuid: row.uuid, name: row.name, location: row.location, key };
+/**
+ * Of two that bring the same token, one gets the key and the other is refused. What the router's former machine
+ * acknowledged, refused and told of its kernel is not true of this one: it is forgotten.
+ */
+export function enrolRouter(pool: pg.Pool, token: string): Promise<Enrolment> {
+  return inTransaction(pool, async (client) => {
+    const key = makeKey('router', randomBytes(KEY_RANDOM_BYTES));
+    const [row] = await run<{ uuid: string; name: string; location: string }>(
+      client,
+      `update router r set key_hash = $2, enrolled_at = now(), enrolment_hash = null, enrolment_expires_at = null,
+          acked_xid = null, acked_position = null, enforcement = null, enforcement_reason = null, table_left = false,
+          last_seen_at = null, counters_run = null, counters_number = null
+        from location l
+        where l.uuid = r.location_uuid and r.enrolment_hash = $1 and r.enrolment_expires_at > now()
+        returning r.uuid::text as uuid, r.name, l.name as location`,
+      [secretHash(token), secretHash(key)],
+    );
+    if (row === undefined) return { ok: false, code: 'token_not_valid' };
+    // Statements of their own: only then do they see what a report stored that held the row until now.
+    await run(client, 'delete from router_ack where router_uuid = $1', [row.uuid]);
+    await run(client, 'delete from router_failure where router_uuid = $1', [row.uuid]);
+    return { ok: true, routerUuid: row.uuid, name: row.name, location: row.location, key };
+  });
 }
 
 /** False when there is none. Its acknowledgements and counts go too, and nothing waits for it any more. */
