@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { Database } from './database.ts';
+import pg from 'pg';
+import { connectionSettings, type Database } from './database.ts';
 import { startTestPostgres, type TestPostgres } from './testing/test-postgres.ts';
 import { inTransaction, inTransactionOn } from './transaction.ts';
 
@@ -59,16 +60,26 @@ test('nothing is kept of work that throws, or whose result is not to be kept; th
   assert.equal(database.pool.idleCount, database.pool.totalCount, 'none is held');
 });
 
-test('a connection that broke in the middle does not go back to the pool', async () => {
-  let backend: number | undefined;
-  await assert.rejects(
-    inTransaction(database.pool, async (client) => {
-      backend = (await client.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]?.pid;
-      await client.query('select pg_terminate_backend(pg_backend_pid())');
-    }),
-  );
-  const { rows } = await database.pool.query<{ pid: number }>('select pg_backend_pid() as pid');
-  assert.notEqual(rows[0]?.pid, backend);
+test('a connection that could not be rolled back does not go back to the pool', async () => {
+  const pool = new pg.Pool({ ...connectionSettings(database.address), max: 1, query_timeout: 500 });
+  const backendOf = async (client: pg.Pool | pg.PoolClient): Promise<number | undefined> =>
+    (await client.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]?.pid;
+  let silent: number | undefined;
+  try {
+    await assert.rejects(
+      inTransaction(pool, async (client) => {
+        silent = await backendOf(client);
+        assert.ok(silent !== undefined);
+        process.kill(silent, 'SIGSTOP');
+        await client.query(add, ['silent']);
+      }),
+      /Query read timeout/,
+    );
+    assert.notEqual(await backendOf(pool), silent);
+  } finally {
+    if (silent !== undefined) process.kill(silent, 'SIGCONT');
+    await pool.end();
+  }
 });
 
 test('on a connection of its own, work that throws leaves no open transaction behind', async () => {
