@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Database } from '../store/database.ts';
 import { newUuid } from '../store/new-uuid.ts';
-import { createLocation, createRouter, ensureLocalRouter, removeRouter, renewEnrolment } from '../store/routers.ts';
+import {
+  createLocation,
+  createRouter,
+  enrolRouter,
+  ensureLocalRouter,
+  removeRouter,
+  renewEnrolment,
+} from '../store/routers.ts';
 import { seedRule } from '../store/testing/seed.ts';
 import { waitUntil } from '../store/testing/wait-until.ts';
 import { post, report } from './testing/agent-client.ts';
@@ -134,3 +142,38 @@ test('a router that enrols anew has acknowledged, refused and told nothing, on e
     }
   });
 });
+
+test('a report that its former machine sent before, and that comes to be stored after, acknowledges nothing', async () => {
+  await inWorld(async ({ database, provider, one, cursorOf }) => {
+    const former = await enrolled(database, 'edge1');
+    const rule = await seedRule(database.pool, provider);
+    assert.equal((await report(one.base, former.key, {})).status, 200);
+    const renewed = await renewEnrolment(database.pool, former.uuid);
+    assert.ok(renewed !== undefined);
+    const holder = await database.connect('levee test');
+    try {
+      await holder.query('begin');
+      await holder.query('select from router for update');
+      const enrolling = enrolRouter(database.pool, renewed.token);
+      await waitUntil(() => waitingForLocks(database, 1), 'the enrolment');
+      const late = report(one.base, former.key, { cursor: cursorOf(rule) });
+      await waitUntil(() => waitingForLocks(database, 2), 'the report');
+      await holder.query('rollback');
+      assert.equal((await enrolling).ok, true);
+      assert.equal((await late).status, 401);
+    } finally {
+      await holder.end();
+    }
+    await one.agents.registry.refresh();
+    assert.equal(stateOf(one, rule).state, 'pending');
+    const { rows } = await database.pool.query('select acked_xid, last_seen_at from router');
+    assert.deepEqual(rows, [{ acked_xid: null, last_seen_at: null }]);
+  });
+});
+
+async function waitingForLocks(database: Database, count: number): Promise<boolean> {
+  const { rows } = await database.pool.query(
+    `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+  );
+  return rows.length >= count;
+}

@@ -7,7 +7,7 @@ import type { HitDelta, StoredReport } from '../store/reports.ts';
 import type { WireCursors } from './wire-cursor.ts';
 
 export type ParsedReport =
-  | { readonly ok: true; readonly report: Omit<StoredReport, 'routerUuid'> }
+  | { readonly ok: true; readonly report: Omit<StoredReport, 'routerUuid' | 'keyHash'> }
   | { readonly ok: false; readonly field: string; readonly message: string };
 
 const LISTED_MAXIMUM = 500_000;

@@ -13,7 +13,7 @@ export interface ReportWriter {
   save(report: StoredReport): Promise<Saved>;
 }
 
-/** `unknown`: the router does not exist any more. `ahead`: its cursor is beyond the log's end; nothing was stored. */
+/** `unknown`: the router does not exist any more, or has another key by now. `ahead`: its cursor is beyond the log's end; nothing was stored. */
 export type Saved = 'stored' | 'unknown' | 'ahead';
 
 interface Waiting {

@@ -180,7 +180,8 @@ class Registry implements RouterRegistry {
     for (const report of reports) {
       const router = this.#byUuid.get(report.routerUuid);
       this.#written.set(report.routerUuid, this.#writes);
-      if (router !== undefined) {
+      // One that has enrolled anew by now has told nothing yet.
+      if (router !== undefined && router.keyHash === report.keyHash) {
         router.enforcement = report.enforcement;
         router.enforcementReason = report.enforcementReason;
         router.tableLeft = report.tableLeft ?? false;

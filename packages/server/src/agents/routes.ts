@@ -92,7 +92,7 @@ export function registerAgentRoutes(app: FastifyInstance, services: AgentService
       if (!parsed.ok) {
         return refuse(reply, 400, 'validation_failed', parsed.message, { field: parsed.field });
       }
-      const saved = await services.writer.save({ routerUuid: router.uuid, ...parsed.report });
+      const saved = await services.writer.save({ routerUuid: router.uuid, keyHash: router.keyHash, ...parsed.report });
       if (saved === 'unknown') return refuseKey(reply);
       if (saved === 'ahead') {
         const message = 'cursor: lies beyond the end of the log, so the stream never gave it';

@@ -17,6 +17,8 @@ export interface HitDelta {
 
 export interface StoredReport {
   readonly routerUuid: string;
+  /** Hex, of the key that it came with. */
+  readonly keyHash: string;
   /** Undefined: nothing is in force there. */
   readonly cursor: Cursor | undefined;
   readonly enforcement: 'kernel' | 'dry';
@@ -32,14 +34,14 @@ export interface StoredReport {
 export interface SavedReports {
   /** The database's clock, when the reports were stored. */
   readonly atMilliseconds: number;
-  /** Routers that exist; reports of others were left aside. */
+  /** Routers that exist and still have the key their report came with; reports of others were left aside. */
   readonly routerUuids: ReadonlySet<string>;
   /** Routers whose cursor lies beyond the log's end: nothing of their report was stored. */
   readonly ahead: ReadonlySet<string>;
 }
 
 /** Rows are locked in the order of their uuid: two replicas that store the same router's reports cannot deadlock. */
-const LOCK = `select uuid::text as uuid, pg_snapshot_xmax(pg_current_snapshot())::text as end, (extract(epoch from clock_timestamp()) * 1000)::float8 as at_ms
+const LOCK = `select uuid::text as uuid, encode(key_hash, 'hex') as key_hash, pg_snapshot_xmax(pg_current_snapshot())::text as end, (extract(epoch from clock_timestamp()) * 1000)::float8 as at_ms
   from router where uuid = any($1::uuid[]) order by uuid for no key update`;
 
 const ROUTERS = `update router r set enforcement = n.enforcement, enforcement_reason = n.reason, table_left = n.table_left,
@@ -96,10 +98,15 @@ export function saveReports(pool: pg.Pool, reports: readonly StoredReport[]): Pr
 async function save(client: pg.PoolClient, reports: readonly StoredReport[]): Promise<SavedReports> {
   const statement = <R extends pg.QueryResultRow>(name: string, text: string, values: unknown[]) =>
     client.query<R>({ name, text, values });
-  const locked = await statement<{ uuid: string; end: string; at_ms: number }>('reports_lock', LOCK, [
-    reports.map((report) => report.routerUuid),
-  ]);
-  const routerUuids = new Set(locked.rows.map((row) => row.uuid));
+  const locked = await statement<{ uuid: string; key_hash: string | null; end: string; at_ms: number }>(
+    'reports_lock',
+    LOCK,
+    [reports.map((report) => report.routerUuid)],
+  );
+  const keys = new Map(locked.rows.map((row) => [row.uuid, row.key_hash]));
+  const routerUuids = new Set(
+    reports.flatMap(({ routerUuid, keyHash }) => (keys.get(routerUuid) === keyHash ? [routerUuid] : [])),
+  );
   const end = { xid: Number(locked.rows[0]?.end ?? 0), position: 0 };
   const ahead = new Set(
     reports.flatMap(({ routerUuid, cursor }) =>

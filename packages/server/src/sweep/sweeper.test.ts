@@ -39,15 +39,19 @@ async function router(database: Database, name: string): Promise<string> {
   return made.router.uuid;
 }
 
-function acknowledge(
+async function acknowledge(
   database: Database,
   routerUuid: string,
   change: { xid: string; position: number },
   more: Partial<StoredReport> = {},
 ) {
+  const { rows } = await database.pool.query(`select encode(key_hash, 'hex') as key from router where uuid = $1`, [
+    routerUuid,
+  ]);
   return saveReports(database.pool, [
     {
       routerUuid,
+      keyHash: rows[0].key,
       cursor: { xid: Number(change.xid), position: change.position },
       enforcement: 'kernel',
       enforcementReason: undefined,
