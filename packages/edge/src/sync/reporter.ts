@@ -8,6 +8,7 @@ import type { Logger } from 'pino';
 import { createBackoff } from './backoff.ts';
 import { createCaller, type Endpoint } from './endpoint.ts';
 import type { KeyAlarm } from './key-alarm.ts';
+import { watchOutage } from './outage.ts';
 import { fitFailures, takeHits } from './report-size.ts';
 
 export interface ReporterOptions {
@@ -50,7 +51,7 @@ export function createReporter(options: ReporterOptions): Reporter {
   let outstanding: AgentCounters | undefined;
   const gathered = new Map<string, AgentHit>();
   let status: Record<string, unknown> | undefined;
-  let failing = false;
+  const outage = watchOutage(logger, 'a report was not taken; it is repeated');
   let waiting: (() => void)[] = [];
 
   const settle = (): void => {
@@ -98,11 +99,10 @@ export function createReporter(options: ReporterOptions): Reporter {
       if (report.counters === outstanding) outstanding = undefined;
       if (report.status === status) status = undefined;
       backoff.reset();
-      failing = false;
+      outage.over();
       if (due || gathered.size > 0) kick();
     } else if (!stopped) {
-      if (!failing) logger.warn({ endpoint: endpoint.text, reason: problem }, 'a report was not taken; it is repeated');
-      failing = true;
+      outage.failed({ endpoint: endpoint.text, reason: problem });
       at += 1;
       due = true;
       retry = setTimeout(() => {

@@ -10,6 +10,7 @@ import { type Endpoint, openRequest } from './endpoint.ts';
 import type { KeyAlarm } from './key-alarm.ts';
 import { createLineCutter } from './lines.ts';
 import { parseMessage } from './message.ts';
+import { watchOutage } from './outage.ts';
 
 /** A thousand rules a line are half a megabyte; a change of a hundred thousand at once still fits. */
 const longestLineBytes = 64 << 20;
@@ -36,6 +37,7 @@ export interface Stream {
 export function followStream(options: StreamOptions): Stream {
   const { endpoints, logger } = options;
   const backoff = createBackoff(options.reconnectMilliseconds);
+  const outage = watchOutage(logger, 'not connected to the control plane; the rules in force stay');
   const stopping = new AbortController();
   let connected = false;
 
@@ -45,15 +47,12 @@ export function followStream(options: StreamOptions): Stream {
       const reason = await followOnce(options, endpoint, stopping.signal, () => {
         connected = true;
         backoff.reset();
+        outage.over();
       });
-      const wasConnected = connected;
       connected = false;
       if (stopping.signal.aborted) return;
       const pause = backoff.next();
-      logger[wasConnected || attempt === 0 ? 'warn' : 'debug'](
-        { endpoint: endpoint.text, reason, retryMilliseconds: pause },
-        'not connected to the control plane; the rules in force stay',
-      );
+      outage.failed({ endpoint: endpoint.text, reason, retryMilliseconds: pause });
       await delay(pause, stopping.signal);
     }
   };
