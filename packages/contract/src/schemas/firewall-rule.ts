@@ -178,18 +178,16 @@ export const firewallRule = Type.Object(
     }),
     ...canonicalRuleFields.properties,
     expires_at: Type.Optional(expiresAt),
-    hits: Type.Optional(
-      Type.Object(
-        {
-          packets: Type.Integer({ minimum: 0 }),
-          bytes: Type.Integer({ minimum: 0 }),
-          last_hit_at: Type.Optional(timestamp),
-          shared_by: Type.Optional(
-            Type.Integer({ minimum: 2, description: 'The count is the sum over that many destinations.' }),
-          ),
-        },
-        { additionalProperties: false, description: 'What the rule has matched, over all routers.' },
-      ),
+    hits: Type.Object(
+      {
+        packets: Type.Integer({ minimum: 0 }),
+        bytes: Type.Integer({ minimum: 0 }),
+        last_hit_at: Type.Optional(timestamp),
+        shared_by: Type.Optional(
+          Type.Integer({ minimum: 2, description: 'The count is the sum over that many destinations.' }),
+        ),
+      },
+      { additionalProperties: false, description: 'What the routers have reported so far that the rule has matched.' },
     ),
     change_uuid: Type.Optional(
       Type.String({ format: 'uuid', description: 'Confirms the change (`confirm_within`); only in its own answer.' }),

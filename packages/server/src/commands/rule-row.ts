@@ -17,7 +17,7 @@ export interface RuleRow {
   readonly change_xid: number;
   readonly change_position: number;
   readonly deleted: boolean;
-  /** Null: never hit, or not counted yet. */
+  /** Null: no router has reported a hit. */
   readonly packets: number | null;
   readonly bytes: number | null;
   readonly last_hit_ms: number | null;

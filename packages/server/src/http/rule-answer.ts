@@ -46,13 +46,10 @@ export function renderRule(row: RuleRow, states: AppliedStates, extra = ''): Ren
   // Never empty: dst, protocol and action are always there.
   text += `,${row.fields.slice(1, -1)}`;
   if (row.expires_ms !== null) text += `,"expires_at":"${time(row.expires_ms)}"`;
-  if (row.packets !== null) {
-    text += `,"hits":{"packets":${row.packets},"bytes":${row.bytes ?? 0}`;
-    if (row.last_hit_ms !== null) text += `,"last_hit_at":"${time(row.last_hit_ms)}"`;
-    if (row.shared_by !== null && row.shared_by > 1) text += `,"shared_by":${row.shared_by}`;
-    text += '}';
-  }
-  text += `,"applied":${appliedText(derived.applied)}`;
+  text += `,"hits":{"packets":${row.packets ?? 0},"bytes":${row.bytes ?? 0}`;
+  if (row.last_hit_ms !== null) text += `,"last_hit_at":"${time(row.last_hit_ms)}"`;
+  if (row.shared_by !== null && row.shared_by > 1) text += `,"shared_by":${row.shared_by}`;
+  text += `},"applied":${appliedText(derived.applied)}`;
   text += `,"created_at":"${time(row.created_ms)}","updated_at":"${time(row.updated_ms)}"${extra}}`;
   return { state, text };
 }

@@ -55,6 +55,7 @@ test('a created rule is answered as canonicalised, with defaults, and reads back
     priority: 1000,
     disabled: false,
     expires_at: '2098-12-31T23:00:00.000Z',
+    hits: { packets: 0, bytes: 0 },
   });
   const read = await api.call('readFirewallRule', { uuid: uuid.toUpperCase() }, byUser());
   assert.deepEqual(read.body, [created]);
