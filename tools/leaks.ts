@@ -1,5 +1,5 @@
 /**
- * Owns finding what must not leave a developer's machine in a commit: paths of that machine, private registries,
+ * Owns finding what must not leave a developer's machine in a commit: paths of that machine, its registry,
  * secrets. Looks at what git tracks or would add.
  */
 import { spawnSync } from 'node:child_process';
@@ -12,7 +12,7 @@ const buildFolders = ['work', 'workspace', 'workspaces', 'builds', 'Users', 'hom
 const patterns: readonly [RegExp, string][] = [
   [new RegExp(`(?<![\\w./:}-])/(?:${buildFolders.join('|')})/(?=[\\w.-])`), 'a path of a build machine'],
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----/, 'a private key'],
-  [/"resolve[d]": "(?!packages\/)[^"]+"/, "a registry that is not npm's own"],
+  [/"resolve[d]": "https?:/, 'the address of a registry'],
   [/\b_authToken\s*=/, 'a token of a registry'],
 ];
 
