@@ -27,7 +27,7 @@ test("this machine's own folder is found", () => {
 
 test('addresses of the interface, workspaces and folders of Linux are no leaks', () => {
   const text = [
-    'GET /v1/firewall/rule https://example.net/work/x /var/lib/levee /etc/levee/levee.toml',
+    'GET /v1/firewall/rule https://example.net/builds/x /var/lib/levee /etc/levee/levee.toml',
     built('"resolved": ', '"packages/contract"'),
     '-----BEGIN CERTIFICATE-----',
   ].join('\n');

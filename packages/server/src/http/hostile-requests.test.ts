@@ -3,6 +3,7 @@ import { Agent, request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { errors } from '@levee/contract/errors.ts';
+import { ruleFields } from '@levee/core/firewall/wire.ts';
 import { type ApiFixture, type Holder, startApi } from './testing/api-fixture.ts';
 
 let api: ApiFixture;
@@ -56,19 +57,7 @@ const strings = [
 ];
 const numbers = [0, -0, -1, 1.5, 65536, 2 ** 31, 2 ** 32, 2 ** 53, 1e308, -1e308, 5e-324];
 const names = [
-  'dst',
-  'protocol',
-  'action',
-  'priority',
-  'descr',
-  'src',
-  'port',
-  'disabled',
-  'tcpflags',
-  'ratelimit',
-  'packetlength',
-  'packettype',
-  'statetype',
+  ...ruleFields,
   'expires_at',
   'confirm_within',
   'rules',
