@@ -41,15 +41,6 @@ export const errors = {
 
 export type ErrorCode = keyof typeof errors;
 
-/** What `details` may say in a conflict. */
-export type ConflictReason =
-  | 'already_exists'
-  | 'ip_in_use'
-  | 'subnet_already_routed'
-  | 'in_use'
-  | 'marked_for_deletion'
-  | 'too_late';
-
 /** One thing that is wrong with a request. `field` is a JSON pointer (RFC 6901) into the body, or a name after `?`. */
 export const problem = Type.Object(
   { field: Type.String(), code: Type.String(), message: Type.String() },

@@ -101,18 +101,19 @@ export type FirewallRuleFields = Type.Static<typeof canonicalRuleFields>;
 /** Fields of a change that are not the rule's: when it ends, and until when it is to be confirmed. */
 export const changeFieldNames = ['expires_at', 'confirm_within'] as const;
 
+/** What a new rule gives beside its destination, wherever it is given. */
+const newRuleFields = {
+  protocol: ruleFields.protocol,
+  action: ruleFields.action,
+  priority: Type.Optional(ruleFields.priority),
+  disabled: Type.Optional(ruleFields.disabled),
+  ...optionalRuleFields,
+  expires_at: Type.Optional(expiresAt),
+};
+
 /** Body of a create. */
 export const firewallRuleCreate = Type.Object(
-  {
-    dst: ruleFields.dst,
-    protocol: ruleFields.protocol,
-    action: ruleFields.action,
-    priority: Type.Optional(ruleFields.priority),
-    disabled: Type.Optional(ruleFields.disabled),
-    ...optionalRuleFields,
-    expires_at: Type.Optional(expiresAt),
-    confirm_within: Type.Optional(confirmWithin),
-  },
+  { dst: ruleFields.dst, ...newRuleFields, confirm_within: Type.Optional(confirmWithin) },
   { $id: 'FirewallRuleCreate', additionalProperties: false },
 );
 
@@ -147,18 +148,7 @@ export const rulesPerReplacement = 1000;
 export const firewallRuleReplace = Type.Object(
   {
     rules: Type.Array(
-      Type.Object(
-        {
-          dst: Type.Optional(ruleFields.dst),
-          protocol: ruleFields.protocol,
-          action: ruleFields.action,
-          priority: Type.Optional(ruleFields.priority),
-          disabled: Type.Optional(ruleFields.disabled),
-          ...optionalRuleFields,
-          expires_at: Type.Optional(expiresAt),
-        },
-        { additionalProperties: false },
-      ),
+      Type.Object({ dst: Type.Optional(ruleFields.dst), ...newRuleFields }, { additionalProperties: false }),
       {
         maxItems: rulesPerReplacement,
         description: 'The whole set, in evaluation order among equal priorities; empty removes all.',

@@ -3,7 +3,7 @@
  */
 import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AgentEnrolled } from '@levee/contract/agent.ts';
+import type { AgentEnrolled, AgentEnrollment } from '@levee/contract/agent.ts';
 import { createCaller, parseEndpoints } from './endpoint.ts';
 
 export const keyFileName = 'router.key';
@@ -22,7 +22,7 @@ export async function enroll(addresses: readonly string[], token: string, stateD
   try {
     for (const endpoint of parseEndpoints(addresses)) {
       try {
-        const answer = await caller.post(endpoint, '/agent/v1/enroll', {}, { token });
+        const answer = await caller.post(endpoint, '/agent/v1/enroll', {}, { token } satisfies AgentEnrollment);
         const enrolled = answer.status === 200 ? parseEnrolled(answer.body) : undefined;
         if (enrolled) {
           const keyFile = writeKey(stateDirectory, enrolled.key);

@@ -27,7 +27,6 @@ const replaceFrame = Type.Object(
   { additionalProperties: false },
 );
 export const checkReplaceFrame = compileBodyCheck(replaceFrame);
-export type ReplaceFrame = Type.Static<typeof replaceFrame>;
 
 const nothing: RuleMeta = { expiresAt: undefined, confirmWithinSeconds: undefined };
 
