@@ -31,12 +31,15 @@ const packages: Record<string, readonly string[]> = {
 
 /** Inside server: folder → folders it may import, besides itself. `.`: the files beside `main.ts`, which wire. */
 const serverFolders: Record<string, readonly string[]> = {
-  http: ['commands', 'store', 'agents'],
+  http: ['commands', 'store', 'agents', 'events'],
   commands: ['store'],
   agents: ['store'],
+  events: ['store', 'agents'],
+  // Sinks of the change log that are no routers: DNS servers, webhooks, BGP speakers.
+  backends: ['store', 'events'],
   sweep: ['store'],
   store: [],
-  '.': ['http', 'commands', 'agents', 'sweep', 'store'],
+  '.': ['http', 'commands', 'agents', 'events', 'backends', 'sweep', 'store'],
 };
 
 /** Modules of Node that compute and touch nothing; null: all of it, else the names that may be taken. */

@@ -97,6 +97,8 @@ export interface AgentReport {
   /** All up to here is in force (kernel), or was taken note of (dry). */
   cursor?: AgentCursor;
   enforcement: AgentEnforcement;
+  /** What this agent enforces besides rules: `filter:<kind's id>`, `tunnel:GRE`, `tunnel:Geneve`. Absent: nothing. */
+  capabilities?: string[];
   /** Every object that the kernel refuses at present, the whole list each time. */
   failures: AgentFailure[];
   counters?: AgentCounters;

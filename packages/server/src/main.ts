@@ -104,7 +104,7 @@ async function start(
     pool: database.pool,
     states: agents.view,
     wake,
-    waitApplied: (change, milliseconds, uuids) => agents.view.waitApplied(change, milliseconds, uuids),
+    waitApplied: (...change) => agents.view.waitApplied(...change),
     routersChanged: () => agents.registry.refresh(),
     log,
     operatorKey: config.operatorKey,

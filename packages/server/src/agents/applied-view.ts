@@ -13,6 +13,16 @@ export interface StoredObject {
   /** When that change was made, by the database's clock; absent: no latency is told. */
   readonly changedMilliseconds?: number | undefined;
   readonly deleted: boolean;
+  /** What a router's agent must be able to do to enforce it, and the words for it; absent: every agent can. */
+  readonly needs?: Need | undefined;
+  /** Names of the only routers that it concerns; absent: all of them. */
+  readonly routers?: ReadonlySet<string> | undefined;
+}
+
+export interface Need {
+  readonly capability: string;
+  /** After "its agent does not enforce": `filters of kind wireguard (20)`. */
+  readonly words: string;
 }
 
 export interface DerivedState {
@@ -33,7 +43,12 @@ export interface AppliedView {
   /** For a deleted object `active` means: gone from every router. */
   stateOf(object: StoredObject): DerivedState;
   /** Resolves as soon as the outcome is known. `uuids`: the objects changed. No statement is made for a waiter. */
-  waitApplied(change: StoredObject['change'], milliseconds: number, uuids?: readonly string[]): Promise<WaitOutcome>;
+  waitApplied(
+    change: StoredObject['change'],
+    milliseconds: number,
+    uuids?: readonly string[],
+    scope?: Pick<StoredObject, 'needs' | 'routers'>,
+  ): Promise<WaitOutcome>;
   stop(): void;
 }
 
@@ -54,6 +69,7 @@ const NO_ROUTER: DerivedState = {
 interface Waiter {
   readonly cursor: Cursor;
   readonly uuids: readonly string[];
+  readonly scope: Pick<StoredObject, 'needs' | 'routers'>;
   readonly done: (outcome: WaitOutcome) => void;
 }
 
@@ -74,7 +90,7 @@ export function createAppliedView(
       checking = false;
       const standing = standingOf(registry.routers);
       for (const waiter of waiters) {
-        const outcome = outcomeOf(standing, registry.routers, waiter);
+        const outcome = outcomeOf(isWhole(waiter.scope) ? standing : undefined, registry.routers, waiter);
         if (outcome !== undefined) waiter.done(outcome);
       }
     });
@@ -106,11 +122,11 @@ export function createAppliedView(
   }
 
   return {
-    stateOf({ uuid, change, changedMilliseconds, deleted }) {
-      const { routers } = registry;
+    stateOf({ uuid, change, changedMilliseconds, deleted, needs, routers: only }) {
+      const routers = inScope(registry.routers, only);
       if (routers.length === 0) return NO_ROUTER;
       const cursor = { xid: Number(change.xid), position: change.position };
-      const known = sharedState();
+      const known = needs === undefined && only === undefined ? sharedState() : undefined;
       if (
         known !== undefined &&
         compareCursors(cursor, known.before) <= 0 &&
@@ -118,17 +134,18 @@ export function createAppliedView(
       ) {
         return deleted ? known.gone : known.state;
       }
-      return derive(routers, { uuid, cursor, changed: changedMilliseconds, deleted }, now());
+      return derive(routers, { uuid, cursor, changed: changedMilliseconds, deleted, needs }, now());
     },
-    waitApplied(change, milliseconds, uuids = []) {
+    waitApplied(change, milliseconds, uuids = [], scope = {}) {
       const cursor = { xid: Number(change.xid), position: change.position };
-      const known = outcomeOf(standingOf(registry.routers), registry.routers, { cursor, uuids });
+      const known = outcomeOf(undefined, registry.routers, { cursor, uuids, scope });
       if (known !== undefined) return Promise.resolve(known);
       if (milliseconds <= 0) return Promise.resolve('timeout');
       return new Promise((resolve) => {
         const waiter: Waiter = {
           cursor,
           uuids,
+          scope,
           done(outcome) {
             clearTimeout(timer);
             waiters.delete(waiter);
@@ -155,8 +172,15 @@ interface Standing {
   readonly everywhere: Cursor | undefined;
 }
 
-function standingOf(routers: readonly KnownRouter[]): Standing {
-  const rest = routers.filter(({ enforcement }) => enforcement !== 'dry');
+/** Every router, and nothing that an agent might lack. */
+function isWhole({ needs, routers }: Waiter['scope']): boolean {
+  return needs === undefined && routers === undefined;
+}
+
+/** A router that lacks what is needed counts as one that enforces nothing. */
+function standingOf(routers: readonly KnownRouter[], needs?: Need): Standing {
+  const able = (router: KnownRouter) => needs === undefined || router.capabilities.has(needs.capability);
+  const rest = routers.filter((router) => router.enforcement !== 'dry' && able(router));
   let everywhere = rest[0]?.acked;
   for (const { enforcement, acked } of rest) {
     if (enforcement === undefined || acked === undefined) everywhere = undefined;
@@ -166,16 +190,22 @@ function standingOf(routers: readonly KnownRouter[]): Standing {
   return { enforcing: rest.length > 0, dry: rest.length < routers.length, everywhere };
 }
 
-/** Undefined: not known yet. */
+/** Undefined: not known yet. `shared`: the standing of all routers, where the scope is the whole. */
 function outcomeOf(
-  { enforcing, dry, everywhere }: Standing,
-  routers: readonly KnownRouter[],
-  { cursor, uuids }: Pick<Waiter, 'cursor' | 'uuids'>,
+  shared: Standing | undefined,
+  all: readonly KnownRouter[],
+  { cursor, uuids, scope }: Pick<Waiter, 'cursor' | 'uuids' | 'scope'>,
 ): WaitOutcome | undefined {
+  const routers = inScope(all, scope.routers);
+  const { enforcing, dry, everywhere } = shared ?? standingOf(routers, scope.needs);
   if (!enforcing) return 'not-enforced';
   if (everywhere === undefined || compareCursors(cursor, everywhere) > 0) return undefined;
   if (uuids.some((uuid) => routers.some((router) => router.failures.has(uuid)))) return 'failed';
   return dry ? 'not-enforced' : 'applied';
+}
+
+function inScope(routers: readonly KnownRouter[], only: ReadonlySet<string> | undefined): readonly KnownRouter[] {
+  return only === undefined ? routers : routers.filter(({ name }) => only.has(name));
 }
 
 interface Subject {
@@ -183,6 +213,7 @@ interface Subject {
   readonly cursor: Cursor;
   readonly changed: number | undefined;
   readonly deleted: boolean;
+  readonly needs?: Need | undefined;
 }
 
 function derive(routers: readonly KnownRouter[], subject: Subject, now: number): DerivedState {
@@ -199,6 +230,9 @@ function entryOf(router: KnownRouter, subject: Subject, now: number): AppliedEnt
   const failure = subject.deleted && covered ? undefined : router.failures.get(subject.uuid);
   if (failure !== undefined) return { ...place, state: 'failed', reason: failure };
   if (!covered) return { ...place, state: 'pending', reason: whyNotYet(router, now) };
+  if (subject.needs !== undefined && !subject.deleted && !router.capabilities.has(subject.needs.capability)) {
+    return { ...place, state: 'pending', reason: `its agent does not enforce ${subject.needs.words}` };
+  }
   if (router.enforcement !== 'kernel' && !subject.deleted) {
     return {
       ...place,

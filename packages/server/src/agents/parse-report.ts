@@ -13,6 +13,8 @@ export type ParsedReport =
 const LISTED_MAXIMUM = 500_000;
 const REASON_MAXIMUM = 2_000;
 const STATUS_MAXIMUM_BYTES = 64 * 1024;
+const CAPABILITY = /^(?:filter:[1-9]\d{0,4}|tunnel:[A-Za-z]{1,16})$/;
+const CAPABILITIES_MAXIMUM = 256;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 class Refused extends Error {
@@ -39,6 +41,7 @@ export function parseReport(body: unknown, cursors: WireCursors, now = Date.now(
         enforcementReason:
           enforcement.reason === undefined ? undefined : text(enforcement.reason, '/enforcement/reason'),
         tableLeft: enforcement.mode === 'dry' && flag(enforcement.table_left, '/enforcement/table_left'),
+        capabilities: report.capabilities === undefined ? [] : capabilitiesOf(report.capabilities),
         failures: list(report.failures, '/failures').map((each, index) => {
           const failure = objectOf(each, `/failures/${index}`);
           return {
@@ -54,6 +57,16 @@ export function parseReport(body: unknown, cursors: WireCursors, now = Date.now(
     if (!(error instanceof Refused)) throw error;
     return { ok: false, field: error.field, message: `${error.field.slice(1) || 'the body'}: ${error.message}` };
   }
+}
+
+function capabilitiesOf(value: unknown): string[] {
+  const names = list(value, '/capabilities').map((each, index) => {
+    if (typeof each !== 'string' || !CAPABILITY.test(each)) {
+      throw new Refused(`/capabilities/${index}`, 'must be filter:<id> or tunnel:<type>');
+    }
+    return each;
+  });
+  return [...new Set(names)].slice(0, CAPABILITIES_MAXIMUM);
 }
 
 function objectOf(value: unknown, field: string): Record<string, unknown> {

@@ -22,6 +22,8 @@ export interface KnownRouter {
   enforcementReason: string | undefined;
   /** It enforces nothing new, and what it enforced before may still be in its kernel. */
   tableLeft: boolean;
+  /** What it enforces besides rules. */
+  capabilities: ReadonlySet<string>;
   acked: Cursor | undefined;
   lastSeenMilliseconds: number | undefined;
   readonly enrolledMilliseconds: number;
@@ -72,6 +74,7 @@ interface RouterRecord {
   readonly enforcement: 'kernel' | 'dry' | null;
   readonly enforcement_reason: string | null;
   readonly table_left: boolean;
+  readonly capabilities: readonly string[];
   readonly acked_xid: string | null;
   readonly acked_position: number | null;
   readonly last_seen_ms: number | null;
@@ -81,7 +84,7 @@ interface RouterRecord {
 const milliseconds = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`;
 
 const ROUTERS = `select r.uuid::text as uuid, r.name, l.name as location, encode(r.key_hash, 'hex') as key_hash,
-    r.enforcement, r.enforcement_reason, r.table_left, r.acked_xid::text as acked_xid, r.acked_position,
+    r.enforcement, r.enforcement_reason, r.table_left, r.capabilities, r.acked_xid::text as acked_xid, r.acked_position,
     ${milliseconds('r.last_seen_at')} as last_seen_ms, ${milliseconds('r.enrolled_at')} as enrolled_ms
   from router r join location l on l.uuid = r.location_uuid
   where r.enrolled_at is not null and ($1::uuid[] is null or r.uuid = any($1))
@@ -185,6 +188,7 @@ class Registry implements RouterRegistry {
         router.enforcement = report.enforcement;
         router.enforcementReason = report.enforcementReason;
         router.tableLeft = report.tableLeft ?? false;
+        router.capabilities = new Set(report.capabilities);
         router.lastSeenMilliseconds = atMilliseconds;
         router.failures = new Map(report.failures.map((failure) => [failure.uuid, failure.reason]));
         this.#acknowledge(router, report.cursor, atMilliseconds);
@@ -331,6 +335,7 @@ class Registry implements RouterRegistry {
         enforcement: record.enforcement ?? undefined,
         enforcementReason: record.enforcement_reason ?? undefined,
         tableLeft: record.table_left,
+        capabilities: new Set(record.capabilities),
         acked: undefined,
         lastSeenMilliseconds: record.last_seen_ms ?? undefined,
         enrolledMilliseconds: record.enrolled_ms,

@@ -19,9 +19,9 @@ import { serviceHandlers } from './handlers/service.ts';
 import { topologyHandlers } from './handlers/topology.ts';
 import { userHandlers } from './handlers/user.ts';
 import { registerHealth } from './health.ts';
+import type { AppliedStates } from './object-answer.ts';
 import { pathTemplate, templatesOf } from './path-methods.ts';
 import { registerOperations } from './register-operations.ts';
-import type { AppliedStates } from './rule-answer.ts';
 import { createHttpServer, type HttpLimits, type HttpServer } from './server.ts';
 import type { WriteServices } from './write-answer.ts';
 

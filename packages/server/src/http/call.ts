@@ -2,6 +2,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Problem } from '@levee/contract/errors.ts';
+import type { WaitOutcome } from '../agents/applied-view.ts';
+import type { AuditEntry, Origin } from '../commands/audit.ts';
 import type { Caller } from '../commands/caller.ts';
 import type { Executor } from '../commands/executor.ts';
 import type { Failure } from '../commands/outcome.ts';
@@ -15,6 +17,8 @@ export interface Call {
   /** Checked against the operation's body schema, as the query is; a rule's own fields are core's to check. */
   readonly body: unknown;
   readonly raw: IncomingMessage;
+  /** Where it came from and its id: for the audit log. */
+  readonly origin: Origin;
 }
 
 /** A good answer: JSON text, or a stream of it. */
@@ -53,7 +57,14 @@ export interface Written {
   readonly change?: Cursor | undefined;
   /** The objects that shall be in force with the change. */
   readonly uuids?: readonly string[];
-  readonly render: () => string;
+  readonly render: () => string | Promise<string>;
+  /**
+   * What was done, for the audit log: kept in the transaction of `run`. A command that stands alone keeps its own, in its
+   * own statement.
+   */
+  readonly audit?: readonly AuditEntry[];
+  /** How to learn what becomes of a change that is not the routers' to carry out; absent: ask them. */
+  readonly settled?: (milliseconds: number) => Promise<WaitOutcome>;
   /** Called once after the commit; the answer waits for it. Never throws: what was committed is done. */
   readonly committed?: () => void | Promise<void>;
 }

@@ -5,7 +5,8 @@ import { type ErrorCode, errors } from '@levee/contract/errors.ts';
 import { errorsOf, type Operation, type Role } from '@levee/contract/operation.ts';
 import type pg from 'pg';
 import { type ApiFixture, checkReply, type Reply, startApi } from './testing/api-fixture.ts';
-import { operationCases, type Request } from './testing/good-requests.ts';
+import type { Request } from './testing/case-kit.ts';
+import { operationCases } from './testing/operation-cases.ts';
 import { buildWorld, type World } from './testing/world.ts';
 
 let api: ApiFixture;

@@ -93,6 +93,7 @@ function judgeAndAnswer(operation: Operation, handler: Handler, services: Operat
       query,
       body: request.body,
       raw: request.raw,
+      origin: { address: request.ip?.split('%', 1)[0], requestId: request.id },
     };
     const found = [
       ...judgeRepeatKey(operation, call),

@@ -10,8 +10,8 @@ import { quote } from '@levee/core/problem.ts';
 import type { WantedSet } from '../commands/replace-rules.ts';
 import { newUuid } from '../store/new-uuid.ts';
 import { type Call, isSound, type Judged, judgedBy, membersOf } from './call.ts';
+import { judgeDestination } from './list-answer.ts';
 import { checkReplaceFrame, splitRuleBody } from './rule-body.ts';
-import { judgeDestination } from './rule-list.ts';
 
 export interface JudgedSet {
   readonly dst: string;

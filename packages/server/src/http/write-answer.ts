@@ -6,11 +6,11 @@
 import type { Problem } from '@levee/contract/errors.ts';
 import type { Operation } from '@levee/contract/operation.ts';
 import type pg from 'pg';
-import type { WaitOutcome } from '../agents/applied-view.ts';
+import type { AppliedView } from '../agents/applied-view.ts';
+import { saveAudit } from '../commands/audit.ts';
 import { type Executor, executorOf, transact } from '../commands/executor.ts';
 import { done, type Outcome, refuse } from '../commands/outcome.ts';
 import { claimRequest, keepAnswer, type RequestName } from '../commands/repeated-request.ts';
-import type { Cursor } from '../store/cursor.ts';
 import type { Answered, Call, WriteHandler, Written } from './call.ts';
 import { preferenceApplied, waitSecondsOf } from './prefer.ts';
 import { requestMark } from './request-mark.ts';
@@ -21,7 +21,7 @@ export interface WriteServices {
   /** After a commit: the change log has something new. */
   readonly wake: () => void;
   /** Resolves as soon as it is known what becomes of the change, or when the time is over. */
-  readonly waitApplied: (change: Cursor, milliseconds: number, uuids: readonly string[]) => Promise<WaitOutcome>;
+  readonly waitApplied: AppliedView['waitApplied'];
 }
 
 const keyForm = /^[\x21-\x7e]{1,255}$/;
@@ -49,7 +49,13 @@ export async function answerWrite(
   const sent = call.raw.headers;
   const repeatKey = repeatKeyOf(operation, call);
   const prepared = handler.prepare === undefined ? judged : await handler.prepare(judged);
-  const run = (executor: Executor) => handler.run(call, executor, prepared);
+  const run = async (executor: Executor) => {
+    const written = await handler.run(call, executor, prepared);
+    const audit = written.ok ? (written.value.audit ?? []) : [];
+    if (audit.length > 0 && !executor.inTransaction) throw new Error(`${operation.id}: audit outside a transaction`);
+    await saveAudit(executor, { caller: call.caller, origin: call.origin, operation: operation.id }, audit);
+    return written;
+  };
 
   let outcome: Outcome<Written | string>;
   if (repeatKey !== undefined) {
@@ -63,15 +69,17 @@ export async function answerWrite(
   if (typeof outcome.value === 'string') {
     return { ok: true, answer: { body: outcome.value, headers: { 'idempotent-replayed': 'true' } } };
   }
-  const { change, render } = outcome.value;
+  const { change, render, settled } = outcome.value;
   await outcome.value.committed?.();
-  if (change === undefined) return { ok: true, answer: { body: render() } };
+  if (change === undefined) return { ok: true, answer: { body: await render() } };
   services.wake();
   const seconds = operation.waits ? waitSecondsOf(sent.prefer) : undefined;
-  if (seconds === undefined) return { ok: true, answer: { body: render() } };
-  const become = await services.waitApplied(change, seconds * 1000, outcome.value.uuids ?? []);
+  if (seconds === undefined) return { ok: true, answer: { body: await render() } };
+  const milliseconds = seconds * 1000;
+  const become = await (settled?.(milliseconds) ??
+    services.waitApplied(change, milliseconds, outcome.value.uuids ?? []));
   const headers = { 'preference-applied': preferenceApplied(seconds, become) };
-  return { ok: true, answer: { body: render(), headers } };
+  return { ok: true, answer: { body: await render(), headers } };
 }
 
 /** A string is a kept answer. */
@@ -94,6 +102,6 @@ async function runOnce(
     });
   }
   const outcome = await run(executor);
-  if (outcome.ok) await keepAnswer(executor, name, sealAnswer(apiKey, outcome.value.render()));
+  if (outcome.ok) await keepAnswer(executor, name, sealAnswer(apiKey, await outcome.value.render()));
   return outcome;
 }

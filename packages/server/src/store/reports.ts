@@ -25,6 +25,8 @@ export interface StoredReport {
   readonly enforcementReason: string | undefined;
   /** A dry router's kernel still holds an older table: nothing is removed from it. Absent: no. */
   readonly tableLeft?: boolean | undefined;
+  /** What it enforces besides rules. Absent: nothing. */
+  readonly capabilities?: readonly string[] | undefined;
   /** Every object that the router refuses at present. */
   readonly failures: readonly { readonly uuid: string; readonly reason: string }[];
   readonly counters: { readonly run: string; readonly number: number; readonly hits: readonly HitDelta[] } | undefined;
@@ -46,9 +48,9 @@ const LOCK = `select uuid::text as uuid, encode(key_hash, 'hex') as key_hash, pg
 
 const ROUTERS = `update router r set enforcement = n.enforcement, enforcement_reason = n.reason, table_left = n.table_left,
     acked_xid = n.xid::xid8, acked_position = n.position, last_seen_at = to_timestamp($7::float8 / 1000),
-    status = coalesce(n.status::json, r.status)
-  from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::int8[], $6::text[], $8::bool[])
-    n (uuid, enforcement, reason, xid, position, status, table_left)
+    status = coalesce(n.status::json, r.status), capabilities = string_to_array(n.capabilities, ' ')
+  from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::int8[], $6::text[], $8::bool[], $9::text[])
+    n (uuid, enforcement, reason, xid, position, status, table_left, capabilities)
   where r.uuid = n.uuid`;
 
 /** A router that fell back to an older state takes back what it acknowledged beyond it. */
@@ -129,6 +131,7 @@ async function save(client: pg.PoolClient, reports: readonly StoredReport[]): Pr
     known.map((report) => (report.status === undefined ? null : JSON.stringify(report.status))),
     atMilliseconds,
     known.map((report) => report.tableLeft ?? false),
+    known.map((report) => (report.capabilities ?? []).join(' ')),
   ]);
   await statement('reports_retract', RETRACT, [uuids, xids, positions]);
   await statement('reports_acknowledge', ACKNOWLEDGE, [uuids, xids, positions, atMilliseconds]);

@@ -11,17 +11,19 @@ import { type CreatedRule, createRules } from '../../commands/create-rule.ts';
 import { deleteRule } from '../../commands/delete-rule.ts';
 import type { Executor } from '../../commands/executor.ts';
 import { explainPacket } from '../../commands/explain-packet.ts';
+import { ruleChunks } from '../../commands/list-rules.ts';
 import { type Outcome, refuse } from '../../commands/outcome.ts';
 import { mayRead, type RuleReader } from '../../commands/read-rules.ts';
 import { replaceRules } from '../../commands/replace-rules.ts';
 import type { RuleCreator } from '../../commands/rule-creator.ts';
-import type { ChangePlace } from '../../commands/rule-row.ts';
+import type { ChangePlace, RuleRow } from '../../commands/rule-row.ts';
 import type { Cursor } from '../../store/cursor.ts';
 import { newUuid } from '../../store/new-uuid.ts';
 import { type Answered, type Call, type Handler, judgedBy, membersOf, type Wrote } from '../call.ts';
-import { type AppliedStates, confirmationText, renderRule } from '../rule-answer.ts';
+import { answerList, judgeList, type ListFilter, type Listing } from '../list-answer.ts';
+import type { AppliedStates } from '../object-answer.ts';
+import { confirmationText, renderRule } from '../rule-answer.ts';
 import { type RuleMeta, splitRuleBody } from '../rule-body.ts';
-import { answerRuleList, judgeRuleList, type ListFilter } from '../rule-list.ts';
 import { type JudgedSet, judgeReplacement } from '../rule-set.ts';
 import { isUuid } from '../uuid-text.ts';
 
@@ -38,6 +40,10 @@ const unplaced = 0;
 
 export function firewallHandlers(services: FirewallServices): Record<string, Handler> {
   const { states } = services;
+  const listing: Listing<RuleRow> = {
+    chunks: (scope) => ruleChunks(services.pool, scope),
+    render: (row) => renderRule(row, states),
+  };
   const changed = (outcome: Outcome<CreatedRule>, confirm: Confirmation | undefined): Wrote => {
     if (!outcome.ok) return outcome;
     const { row, confirmBy } = outcome.value;
@@ -100,14 +106,14 @@ export function firewallHandlers(services: FirewallServices): Record<string, Han
       },
     },
     listFirewallRules: {
-      judge: judgeRuleList,
+      judge: judgeList,
       read: (call: Call, filter: ListFilter) =>
-        answerRuleList(services, call, { ownerUuid: call.caller.accountUuid }, filter),
+        answerList(listing, call, { ownerUuid: call.caller.accountUuid }, filter),
     },
     listProviderFirewallRules: {
-      judge: judgeRuleList,
+      judge: judgeList,
       read: (call: Call, filter: ListFilter) =>
-        answerRuleList(services, call, { providerUuid: call.caller.accountUuid }, filter),
+        answerList(listing, call, { providerUuid: call.caller.accountUuid }, filter),
     },
     replaceFirewallRules: {
       write: {

@@ -17,7 +17,7 @@ import { newUuid } from '../../store/new-uuid.ts';
 import { startTestPostgres, type TestPostgres } from '../../store/testing/test-postgres.ts';
 import { type Api, createApi } from '../api.ts';
 import { keyHash } from '../key-hash.ts';
-import type { AppliedStates } from '../rule-answer.ts';
+import type { AppliedStates } from '../object-answer.ts';
 import { compileAnswerCheck } from '../schema-check.ts';
 import type { HttpLimits } from '../server.ts';
 

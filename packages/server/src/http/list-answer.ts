@@ -1,24 +1,28 @@
 /**
- * Answers a list of firewall rules: streamed while it is read, or one page when `limit` asks for it. Owns the pages'
- * cursors and `Link` header (RFC 8288). The state is derived, so a filter by state is applied to what was read.
+ * Answers a list of objects of any kind, in order of creation: streamed while it is read, or one page when `limit` asks
+ * for it. Owns the pages' cursors and `Link` header (RFC 8288). A state may be derived, so a filter by state is applied
+ * to what was read.
  */
 import { Readable } from 'node:stream';
 import type { Problem } from '@levee/contract/errors.ts';
 import { formatPrefix, parsePrefix } from '@levee/core/net/prefix-text.ts';
-import type pg from 'pg';
-import { type RuleListScope, ruleChunks } from '../commands/list-rules.ts';
+import type { ListScope } from '../commands/list-objects.ts';
 import { type Answered, type Call, type Judged, judgedBy } from './call.ts';
-import { type AppliedStates, renderRule } from './rule-answer.ts';
 
-export interface RuleListServices {
-  readonly pool: pg.Pool;
-  readonly states: AppliedStates;
+/** How one kind of object is listed. */
+export interface Listing<Row extends { readonly sequence: number }> {
+  /** In order of sequence; never yields an empty chunk, throws what the driver throws. */
+  chunks(scope: ListScope): AsyncGenerator<readonly Row[], void, undefined>;
+  /** JSON text of the object, and its state as shown. */
+  render(row: Row): { readonly state: string; readonly text: string };
+  /** Around the array, for a list that is answered as an object. */
+  readonly frame?: { readonly before: string; readonly after: string };
 }
 
 /** Where a list begins and what it is narrowed to. */
-export type ListFilter = Pick<RuleListScope, 'dst' | 'after'>;
+export type ListFilter = Pick<ListScope, 'dst' | 'after'>;
 
-export function judgeRuleList({ query }: Call): Judged {
+export function judgeList({ query }: Call): Judged {
   const problems: Problem[] = [];
   const dst = typeof query.dst === 'string' ? judgeDestination(query.dst, problems) : undefined;
   const after = typeof query.cursor === 'string' ? sequenceOf(query.cursor) : 0;
@@ -37,18 +41,18 @@ export function judgeDestination(given: string, problems: Problem[]): string | u
   return undefined;
 }
 
-export async function answerRuleList(
-  services: RuleListServices,
+export async function answerList<Row extends { readonly sequence: number }>(
+  listing: Listing<Row>,
   call: Call,
-  of: RuleListScope['of'],
+  of: ListScope['of'],
   filter: ListFilter,
 ): Promise<Answered> {
   const { query } = call;
   const ownerUuid = typeof query.user_uuid === 'string' ? query.user_uuid : undefined;
   const state = typeof query.state === 'string' ? query.state : undefined;
-  const scope: RuleListScope = { of, ownerUuid, ...filter };
-  if (typeof query.limit === 'number') return page(services, call, scope, state, query.limit);
-  const texts = listTexts(services, scope, state);
+  const scope: ListScope = { of, ownerUuid, ...filter };
+  if (typeof query.limit === 'number') return page(listing, call, scope, state, query.limit);
+  const texts = listTexts(listing, scope, state);
   // The first statement decides between an answer and an error; after it only the connection can be cut.
   const first = await texts.next();
   return {
@@ -57,24 +61,25 @@ export async function answerRuleList(
   };
 }
 
-async function* listTexts(
-  { pool, states }: RuleListServices,
-  scope: RuleListScope,
+async function* listTexts<Row extends { readonly sequence: number }>(
+  { chunks, render, frame }: Listing<Row>,
+  scope: ListScope,
   state: string | undefined,
 ): AsyncGenerator<string, void, undefined> {
-  let begin = '[';
-  for await (const rows of ruleChunks(pool, scope)) {
+  const open = `${frame?.before ?? ''}[`;
+  let begin = open;
+  for await (const rows of chunks(scope)) {
     let text = '';
     for (const row of rows) {
-      const rule = renderRule(row, states);
-      if (state !== undefined && rule.state !== state) continue;
-      text += text === '' ? begin + rule.text : `,${rule.text}`;
+      const object = render(row);
+      if (state !== undefined && object.state !== state) continue;
+      text += text === '' ? begin + object.text : `,${object.text}`;
     }
     if (text === '') continue;
     yield text;
     begin = ',';
   }
-  yield begin === '[' ? '[]' : ']';
+  yield `${begin === open ? open : ''}]${frame?.after ?? ''}`;
 }
 
 async function* resume(
@@ -86,29 +91,29 @@ async function* resume(
   yield* rest;
 }
 
-async function page(
-  { pool, states }: RuleListServices,
+async function page<Row extends { readonly sequence: number }>(
+  { chunks, render, frame }: Listing<Row>,
   call: Call,
-  scope: RuleListScope,
+  scope: ListScope,
   state: string | undefined,
   limit: number,
 ): Promise<Answered> {
   const texts: string[] = [];
   let last = scope.after;
   let more = false;
-  read: for await (const rows of ruleChunks(pool, scope)) {
+  read: for await (const rows of chunks(scope)) {
     for (const row of rows) {
-      const rule = renderRule(row, states);
-      if (state !== undefined && rule.state !== state) continue;
+      const object = render(row);
+      if (state !== undefined && object.state !== state) continue;
       if (texts.length === limit) {
         more = true;
         break read;
       }
-      texts.push(rule.text);
+      texts.push(object.text);
       last = row.sequence;
     }
   }
-  const body = `[${texts.join(',')}]`;
+  const body = `${frame?.before ?? ''}[${texts.join(',')}]${frame?.after ?? ''}`;
   return { ok: true, answer: more ? { body, headers: { link: nextLink(call, last) } } : { body } };
 }
 
@@ -118,7 +123,7 @@ function nextLink(call: Call, last: number): string {
   return `<${url.pathname}${url.search}>; rel="next"`;
 }
 
-/** The cursor is the sequence of the last rule that was shown, in base 36. */
+/** The cursor is the sequence of the last object that was shown, in base 36. */
 function sequenceOf(cursor: string): number | undefined {
   if (!/^[0-9a-z]{1,11}$/.test(cursor)) return undefined;
   const sequence = Number.parseInt(cursor, 36);

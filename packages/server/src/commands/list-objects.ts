@@ -1,0 +1,85 @@
+/** What a list of objects is asked for, whatever their kind; and how such a list is read from a table in chunks. */
+import type pg from 'pg';
+
+export interface ListScope {
+  /** All objects of this provider and its users, or of this owner. */
+  readonly of: { readonly providerUuid: string } | { readonly ownerUuid: string };
+  /** With `providerUuid`: only this owner's. */
+  readonly ownerUuid?: string | undefined;
+  /** Canonical; only objects whose destination covers it or lies inside it. */
+  readonly dst?: string | undefined;
+  /** Only objects created after the one with this sequence. */
+  readonly after: number;
+}
+
+/** How the rows of a kind are selected. */
+export interface ListSource {
+  /** Unique: the first part of the statements' names. */
+  readonly name: string;
+  /** With the columns `sequence`, `owner_uuid` and `provider_uuid`. */
+  readonly table: string;
+  /** Selected from the rows, which are called `r`, and `join`. */
+  readonly columns: string;
+  readonly join?: string;
+  /** The condition for a destination, with $ standing for its parameter; absent: `r.dst && $::cidr`. */
+  readonly covers?: string;
+}
+
+/** Small, so that the first bytes leave soon. */
+const firstChunk = 250;
+const laterChunk = 2000;
+
+/**
+ * In creation order: each chunk is one statement that begins after the last one's object, so that a list of any length
+ * needs the memory of a chunk and holds no transaction open. The next chunk is fetched while the present one is used.
+ * Never yields an empty chunk. Throws what the driver throws.
+ */
+export async function* chunksOf<Row extends pg.QueryResultRow & { readonly sequence: number }>(
+  pool: Pick<pg.Pool, 'query'>,
+  source: ListSource,
+  scope: ListScope,
+): AsyncGenerator<readonly Row[], void, undefined> {
+  const statement = statementOf(source, scope);
+  const load = async (after: number, limit: number) =>
+    (await pool.query<Row>({ ...statement, values: [...valuesOf(scope), after, limit] })).rows;
+  let limit = firstChunk;
+  let rows = await load(scope.after, limit);
+  while (rows.length > 0) {
+    const last = rows.at(-1);
+    const next = last !== undefined && rows.length === limit ? load(last.sequence, laterChunk) : undefined;
+    // A chunk that is fetched ahead may fail while nobody waits for it; whoever waits later still gets the error.
+    next?.catch(() => {});
+    yield rows;
+    if (next === undefined) return;
+    limit = laterChunk;
+    rows = await next;
+  }
+}
+
+function statementOf(source: ListSource, scope: ListScope): { name: string; text: string } {
+  const byProvider = 'providerUuid' in scope.of;
+  const conditions = [byProvider ? 'r.provider_uuid = $1' : 'r.owner_uuid = $1'];
+  let name = `${source.name}_of_${byProvider ? 'provider' : 'owner'}`;
+  let at = 1;
+  if (scope.ownerUuid !== undefined) {
+    conditions.push(`r.owner_uuid = $${++at}`);
+    name += '_owner';
+  }
+  if (scope.dst !== undefined) {
+    const parameter = `$${++at}`;
+    conditions.push((source.covers ?? 'r.dst && $::cidr').replaceAll('$', () => parameter));
+    name += '_dst';
+  }
+  conditions.push(`r.sequence > $${++at}`);
+  const text = `select ${source.columns} from (
+      select * from ${source.table} r where ${conditions.join(' and ')} order by r.sequence limit $${++at}
+    ) r ${source.join ?? ''} order by r.sequence`;
+  return { name, text };
+}
+
+function valuesOf(scope: ListScope): unknown[] {
+  const values: unknown[] = ['providerUuid' in scope.of ? scope.of.providerUuid : scope.of.ownerUuid];
+  if (scope.ownerUuid !== undefined) values.push(scope.ownerUuid);
+  if (scope.dst !== undefined) values.push(scope.dst);
+  return values;
+}

@@ -1,0 +1,10 @@
+/** All rows of the matrix, area by area. Test code only. */
+import { firewallRows } from './matrix/firewall.ts';
+import { operatorRows } from './matrix/operator.ts';
+import { serviceRows } from './matrix/service.ts';
+import { userRows } from './matrix/user.ts';
+import type { MatrixKit, Rows } from './matrix.ts';
+
+export function matrixRows(kit: MatrixKit): Rows {
+  return { ...firewallRows(kit), ...userRows(kit), ...serviceRows(kit), ...operatorRows(kit) };
+}

@@ -1,0 +1,13 @@
+/** The requests of all areas. Test code only. */
+import type { ApiFixture } from './api-fixture.ts';
+import { caseKit, type OperationCases } from './case-kit.ts';
+import { firewallCases } from './cases/firewall.ts';
+import { operatorCases } from './cases/operator.ts';
+import { serviceCases } from './cases/service.ts';
+import { userCases } from './cases/user.ts';
+import type { World } from './world.ts';
+
+export function operationCases(api: ApiFixture, world: World): OperationCases {
+  const kit = caseKit(api, world);
+  return { ...firewallCases(kit), ...userCases(kit), ...serviceCases(kit), ...operatorCases(kit) };
+}

@@ -1,0 +1,28 @@
+-- Who did what to which object, from where: written in the transaction that did it.
+
+create table audit (
+  sequence bigint not null generated always as identity,
+  at timestamptz not null default clock_timestamp(),
+  -- Null: the service itself (expiry, an unconfirmed change undone). No foreign key: the log outlives accounts and keys.
+  actor_uuid uuid,
+  actor_role text,
+  key_uuid uuid,
+  source inet,
+  request_id text,
+  -- The operation's id in the contract, or the service's own word for what it did.
+  operation text not null,
+  kind text not null,
+  object_uuid uuid not null,
+  -- Whose object it is; null for what belongs to the installation.
+  owner_uuid uuid,
+  provider_uuid uuid,
+  before json,
+  after json,
+  constraint audit_pkey primary key (sequence)
+);
+
+create index audit_of_object on audit (object_uuid, sequence);
+create index audit_of_owner on audit (owner_uuid, sequence);
+create index audit_of_provider on audit (provider_uuid, sequence);
+create index audit_of_actor on audit (actor_uuid, sequence);
+create index audit_by_age on audit (at);

@@ -1,0 +1,2 @@
+-- How many objects of each kind an account may hold.
+select 1;
