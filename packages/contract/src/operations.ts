@@ -3,9 +3,10 @@ import type { Operation } from './operation.ts';
 import { attackOperations } from './operations/attack.ts';
 import { filterOperations } from './operations/filter.ts';
 import { firewallOperations } from './operations/firewall.ts';
-import { networkOperations } from './operations/network.ts';
 import { operatorOperations } from './operations/operator.ts';
+import { rdnsOperations } from './operations/rdns.ts';
 import { serviceOperations } from './operations/service.ts';
+import { tunnelOperations } from './operations/tunnel.ts';
 import { userOperations } from './operations/user.ts';
 
 export const operations: readonly Operation[] = [
@@ -13,7 +14,8 @@ export const operations: readonly Operation[] = [
   ...filterOperations,
   ...attackOperations,
   ...userOperations,
-  ...networkOperations,
+  ...tunnelOperations,
+  ...rdnsOperations,
   ...serviceOperations,
   ...operatorOperations,
 ];
