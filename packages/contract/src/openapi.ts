@@ -125,7 +125,7 @@ function header(name: string, description: string, schema: JsonObject): Json {
 function responsesOf(operation: Operation, components: Components): JsonObject {
   const answer: JsonObject = { schema: schemaObject(operation.answer, components) };
   if (operation.example?.answer !== undefined) answer.example = operation.example.answer as Json;
-  const done: JsonObject = { description: 'Done.', content: { 'application/json': answer } };
+  const done: JsonObject = { description: 'Done.', content: { [operation.answerMedia ?? 'application/json']: answer } };
   const headers = answerHeaders(operation);
   if (Object.keys(headers).length > 0) done.headers = headers;
   const responses: JsonObject = { '200': done };

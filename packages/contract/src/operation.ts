@@ -32,6 +32,8 @@ export interface Operation {
   /** Whether a body may be left out. */
   readonly bodyOptional?: boolean;
   readonly answer: Type.TSchema;
+  /** Of a good answer; absent: application/json. `answer` then describes the text. */
+  readonly answerMedia?: 'text/plain' | 'text/event-stream';
   /** Those that come from the operation itself; `errorsOf` adds what any request can meet. */
   readonly errors: readonly ErrorCode[];
   /** Honours `Prefer: wait=N`. */

@@ -134,7 +134,8 @@ function bodyCheck(operation: Operation, schema: object): Check {
 }
 
 function send(operation: Operation, request: FastifyRequest, reply: FastifyReply, answer: Answer): void {
-  reply.header('content-type', 'application/json; charset=utf-8').header('cache-control', 'no-store');
+  const media = operation.answerMedia ?? 'application/json';
+  reply.header('content-type', `${media}; charset=utf-8`).header('cache-control', 'no-store');
   if (answer.headers !== undefined) reply.headers(answer.headers);
   if (operation.entityTag && typeof answer.body === 'string') {
     const tag = entityTagOf(answer.body);
