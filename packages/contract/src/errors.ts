@@ -43,7 +43,21 @@ export type ErrorCode = keyof typeof errors;
 
 /** One thing that is wrong with a request. `field` is a JSON pointer (RFC 6901) into the body, or a name after `?`. */
 export const problem = Type.Object(
-  { field: Type.String(), code: Type.String(), message: Type.String() },
+  {
+    field: Type.String(),
+    code: Type.String(),
+    message: Type.String(),
+    quota: Type.Optional(
+      Type.Object(
+        {
+          kind: Type.String(),
+          maximum: Type.Optional(Type.Integer({ minimum: 0 })),
+          used: Type.Optional(Type.Integer({ minimum: 0, description: 'One more than the maximum: or more.' })),
+        },
+        { additionalProperties: false, description: 'Which quota is used up; the figures of the own one alone.' },
+      ),
+    ),
+  },
   { $id: 'Problem', additionalProperties: false },
 );
 export type Problem = Type.Static<typeof problem>;

@@ -1,2 +1,12 @@
--- How many objects of each kind an account may hold.
-select 1;
+-- How many live objects of a kind an account may hold; without a row, any number. A provider's counts its users' too.
+
+create table quota (
+  account_uuid uuid not null,
+  -- As the interface calls it: firewall_rules, filters, ….
+  kind text not null,
+  maximum integer not null,
+  updated_at timestamptz not null default now(),
+  constraint quota_pkey primary key (account_uuid, kind),
+  constraint quota_account foreign key (account_uuid) references account (uuid) on delete cascade,
+  constraint quota_maximum check (maximum >= 0)
+);
