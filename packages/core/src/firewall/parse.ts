@@ -4,13 +4,13 @@
  * commands' fields: hand over the rule's fields only).
  */
 import { type ProtocolName, protocolNames } from '@levee/contract/protocols.ts';
-import { formatAddress } from '../net/address.ts';
 import type { Prefix } from '../net/prefix.ts';
 import { formatPrefix } from '../net/prefix-text.ts';
 import { readPrefix } from '../net/read.ts';
 import { type Path, type Problem, problem } from '../problem.ts';
 import { acceptsTcpFlags, familyOfProtocol, hasPorts, portProtocolNames } from './protocol-traits.ts';
 import type { Rule } from './rule.ts';
+import { canonicalPorts, canonicalSource, checkOneFamily, readPorts, readSource } from './traffic-fields.ts';
 import {
   type CanonicalRule,
   connectionStates,
@@ -32,8 +32,6 @@ import {
   readDescription,
   readInteger,
   readObject,
-  readPortRange,
-  readSource,
   readTcpFlags,
   readWord,
   refuseUnknownFields,
@@ -143,32 +141,10 @@ const requiredSentences: Readonly<Record<string, string>> = {
   action: `is required: one of ${ruleActions.join(', ')}`,
 };
 
-function readPorts(value: unknown, path: Path, problems: Problem[]) {
-  const fields = readObject(value, path, problems);
-  if (fields === undefined) return undefined;
-  const before = problems.length;
-  refuseUnknownFields(fields, ['src', 'dst'], path, problems);
-  const source = fieldOf(fields, 'src');
-  const destination = fieldOf(fields, 'dst');
-  if (source === undefined && destination === undefined) {
-    if (problems.length > before) return undefined;
-    const sentence = 'must have src or dst, received an object without them; leave it out to match any port';
-    problems.push(problem(path, 'empty', sentence));
-    return undefined;
-  }
-  return {
-    source: source === undefined ? undefined : readPortRange(source, [...path, 'src'], problems),
-    destination: destination === undefined ? undefined : readPortRange(destination, [...path, 'dst'], problems),
-  };
-}
-
 /** Fields that do not go together. `fields` tells a wrong field (already reported) from an absent one. */
 function checkTogether(read: ReadFields, fields: Fields, problems: Problem[]): void {
   const { dst, protocol, source } = read;
-  if (dst !== undefined && source !== undefined && source.range.family !== dst.family) {
-    const sentence = `is IPv${source.range.family} and dst ${formatPrefix(dst)} is IPv${dst.family}; both must be of one family`;
-    problems.push(problem(['src'], 'mixed_families', sentence));
-  }
+  checkOneFamily(dst, source, problems);
   if (protocol === undefined) return;
   const family = familyOfProtocol(protocol);
   if (dst !== undefined && family !== undefined && family !== dst.family) {
@@ -213,26 +189,14 @@ function toRule(read: CompleteFields, identity: RuleIdentity): Rule {
 /** Keys in the order of `ruleFields`, so that equal rules have equal JSON text. */
 function toCanonical(read: CompleteFields): CanonicalRule {
   const { source, ports, tcpFlags } = read;
-  const range = (port: { range: { start: number; end: number }; endGiven: boolean }) =>
-    port.endGiven ? { start: port.range.start, end: port.range.end } : { start: port.range.start };
   return {
     dst: formatPrefix(read.dst),
     protocol: read.protocol,
     action: read.action,
     priority: read.priority ?? defaultPriority,
     ...(read.description !== undefined && { descr: read.description }),
-    ...(source && {
-      src:
-        'prefix' in source
-          ? { start: formatPrefix(source.prefix) }
-          : { start: formatAddress(source.first), end: formatAddress(source.last) },
-    }),
-    ...(ports && {
-      port: {
-        ...(ports.source && { src: range(ports.source) }),
-        ...(ports.destination && { dst: range(ports.destination) }),
-      },
-    }),
+    ...(source && { src: canonicalSource(source) }),
+    ...(ports && { port: canonicalPorts(ports) }),
     disabled: read.disabled ?? false,
     ...(tcpFlags !== undefined && { tcpflags: tcpFlagNames.filter((name) => (tcpFlags & tcpFlagBits[name]) !== 0) }),
     ...(read.rateLimit !== undefined && { ratelimit: read.rateLimit }),

@@ -1,15 +1,11 @@
 /**
- * Owns the reading of one unknown value as one thing (an integer within bounds, one of some words, a prefix, a range)
- * and the problem that says why it is not that. Never looks at two fields together, never throws.
+ * Owns the reading of one unknown value as one thing (an integer within bounds, one of some words, a text) and the
+ * problem that says why it is not that. Never looks at two fields together, never throws.
  *
  * Each reader answers undefined after it has added a problem; an absent value is the caller's matter.
  */
-import type { Address, AddressRange, Prefix } from '../net/prefix.ts';
-import { rangeOfPrefix } from '../net/range.ts';
-import { readAddress, readPrefix } from '../net/read.ts';
 import { type Path, type Problem, pointer, problem, quote, showReceived } from '../problem.ts';
-import type { PortRange } from './rule.ts';
-import { descriptionMaximum, portBounds, type TcpFlagName, tcpFlagBits, tcpFlagNames } from './wire.ts';
+import { descriptionMaximum, type TcpFlagName, tcpFlagBits, tcpFlagNames } from './wire.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -122,75 +118,6 @@ export function readDescription(value: unknown, path: Path, problems: Problem[])
     problems.push(problem(path, 'malformed_text', 'must be well-formed Unicode, received half a surrogate pair'));
   }
   return problems.length === before ? value : undefined;
-}
-
-/** What a rule's `src` says: one subnet or address, or the first and the last address. */
-export type SourceRange =
-  | { readonly range: AddressRange; readonly prefix: Prefix }
-  | { readonly range: AddressRange; readonly first: Address; readonly last: Address };
-
-export function readSource(value: unknown, path: Path, problems: Problem[]): SourceRange | undefined {
-  const fields = readObject(value, path, problems);
-  if (fields === undefined) return undefined;
-  refuseUnknownFields(fields, ['start', 'end'], path, problems);
-  const start = fieldOf(fields, 'start');
-  const end = fieldOf(fields, 'end');
-  const startPath = [...path, 'start'];
-  if (start === undefined) {
-    problems.push(
-      problem(startPath, 'required', 'is required: one address, a subnet, or the first address of a range'),
-    );
-    if (end !== undefined) readAddress(end, [...path, 'end'], problems);
-    return undefined;
-  }
-  if (end === undefined) {
-    const prefix = readPrefix(start, startPath, problems);
-    return prefix === undefined ? undefined : { range: rangeOfPrefix(prefix), prefix };
-  }
-  if (typeof start === 'string' && start.includes('/')) {
-    const sentence = `must be one address when src.end is given, received the subnet ${quote(start)}; leave src.end out to match the subnet`;
-    problems.push(problem(startPath, 'subnet_with_end', sentence));
-    readAddress(end, [...path, 'end'], problems);
-    return undefined;
-  }
-  const first = readAddress(start, startPath, problems);
-  const last = readAddress(end, [...path, 'end'], problems);
-  if (first === undefined || last === undefined) return undefined;
-  if (first.family !== last.family) {
-    const sentence = `start ${start} is IPv${first.family} and end ${end} is IPv${last.family}; both must be of one family`;
-    problems.push(problem(path, 'mixed_families', sentence));
-    return undefined;
-  }
-  if (first.value > last.value) {
-    problems.push(problem(path, 'start_after_end', `start ${start} lies after end ${end}; start must not be greater`));
-    return undefined;
-  }
-  return { range: { family: first.family, start: first.value, end: last.value }, first, last };
-}
-
-/** `{start, end?}`; `end` is kept apart from a range of one so that the client reads back what it wrote. */
-export function readPortRange(
-  value: unknown,
-  path: Path,
-  problems: Problem[],
-): { readonly range: PortRange; readonly endGiven: boolean } | undefined {
-  const fields = readObject(value, path, problems);
-  if (fields === undefined) return undefined;
-  refuseUnknownFields(fields, ['start', 'end'], path, problems);
-  const startValue = fieldOf(fields, 'start');
-  const endValue = fieldOf(fields, 'end');
-  const end = endValue === undefined ? undefined : readInteger(endValue, portBounds, [...path, 'end'], problems);
-  if (startValue === undefined) {
-    problems.push(problem([...path, 'start'], 'required', 'is required: a port, or the first port of a range'));
-    return undefined;
-  }
-  const start = readInteger(startValue, portBounds, [...path, 'start'], problems);
-  if (start === undefined || (endValue !== undefined && end === undefined)) return undefined;
-  if (end !== undefined && start > end) {
-    problems.push(problem(path, 'start_after_end', `start ${start} is greater than end ${end}`));
-    return undefined;
-  }
-  return { range: { start, end: end ?? start }, endGiven: end !== undefined };
 }
 
 /** The listed flags as bits; a flag listed twice counts once. */

@@ -62,6 +62,17 @@ export interface CanonicalPortRange {
   readonly end?: number;
 }
 
+export interface CanonicalPorts {
+  readonly src?: CanonicalPortRange;
+  readonly dst?: CanonicalPortRange;
+}
+
+/** One address or subnet, or the first and the last address. */
+export interface CanonicalSource {
+  readonly start: string;
+  readonly end?: string;
+}
+
 /** A rule on the wire: canonical texts, keys in the order of `ruleFields`, absent what is not set. */
 export interface CanonicalRule {
   readonly dst: string;
@@ -69,8 +80,8 @@ export interface CanonicalRule {
   readonly action: RuleAction;
   readonly priority: number;
   readonly descr?: string;
-  readonly src?: { readonly start: string; readonly end?: string };
-  readonly port?: { readonly src?: CanonicalPortRange; readonly dst?: CanonicalPortRange };
+  readonly src?: CanonicalSource;
+  readonly port?: CanonicalPorts;
   readonly disabled: boolean;
   readonly tcpflags?: TcpFlagName[];
   readonly ratelimit?: number;
