@@ -13,6 +13,7 @@ import { createRuleReader } from '../commands/read-rules.ts';
 import { createRuleCreator } from '../commands/rule-creator.ts';
 import { createKeyRing, type KeyRing } from './authentication.ts';
 import type { Handler } from './call.ts';
+import { docsPaths, registerDocs } from './docs/register-docs.ts';
 import { firewallHandlers } from './handlers/firewall.ts';
 import { operatorHandlers } from './handlers/operator.ts';
 import { serviceHandlers } from './handlers/service.ts';
@@ -67,10 +68,11 @@ export function createApi(services: ApiServices): Api {
   const served = registerOperations(server.app, apiBase, operations, handlers, { ...services, ...server, keys });
   document = JSON.stringify(openapiDocument(served, { baseUrl: apiBase }));
   registerHealth(server.app, services.isReady);
+  registerDocs(server.app, { openapi: () => document, sendException: server.sendException });
   services.mount?.(server.app);
   server.setPaths([
     ...templatesOf(apiBase, served),
-    ...['/livez', '/readyz'].map((path) => pathTemplate('GET', path)),
+    ...['/livez', '/readyz', ...docsPaths].map((path) => pathTemplate('GET', path)),
     ...(services.mounted ?? []).map(({ method, path }) => pathTemplate(method, path)),
   ]);
   return { ...server, keys, operations: served };
