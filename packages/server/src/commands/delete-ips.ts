@@ -16,7 +16,7 @@ import type { Executor } from './executor.ts';
 import { loadAccount, lockUser, touchAccount } from './load-account.ts';
 import { done, type Outcome, refuse } from './outcome.ts';
 import { withdrawSpace } from './pending-undo.ts';
-import type { ChangePlace } from './rule-row.ts';
+import type { ChangePlace } from './stored-row.ts';
 
 export interface IpsDeleted {
   readonly account: AccountWithSubnets;

@@ -4,13 +4,15 @@
  * sets stays as it is.
  */
 import type { CanonicalRule } from '@levee/core/firewall/wire.ts';
+import { markingText } from '../store/stored-kinds.ts';
 import type { Caller } from './caller.ts';
 import { type Confirmation, saveConfirmation } from './confirmation.ts';
 import type { Executor } from './executor.ts';
 import { done, type Outcome, refuse } from './outcome.ts';
 import { findPlace, notAllowed } from './own-space.ts';
 import { decideReplacement } from './rule-replacement.ts';
-import { type ChangePlace, hitColumns, hitsJoin, type RuleRow, ruleColumns } from './rule-row.ts';
+import { hitColumns, hitsJoin, type RuleRow, ruleColumns } from './rule-row.ts';
+import type { ChangePlace } from './stored-row.ts';
 
 export interface WantedSet {
   readonly dst: string;
@@ -47,14 +49,7 @@ const storedStatement = {
 
 const markStatement = {
   name: 'replace_mark',
-  text: `with marked as (
-      update firewall_rule set deletion_marked_at = date_trunc('milliseconds', now()),
-        updated_at = date_trunc('milliseconds', now()), subnet = null,
-        change_xid = pg_current_xact_id(), change_position = nextval('change_position')
-      where uuid = any($1::uuid[]) returning uuid, change_position
-    ), logged as (
-      insert into change (position, kind, object_uuid) select change_position, 'firewall_rule', uuid from marked
-    )
+  text: `with ${markingText('firewall_rule', 'r.uuid = any($1::uuid[])')}
     select uuid::text, change_position, pg_current_xact_id()::text::int8 as change_xid from marked`,
 };
 

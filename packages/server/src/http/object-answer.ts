@@ -3,6 +3,7 @@
  * parsing and writing them again is most of the cost of a long list. State and places come from what the routers reported.
  */
 import type { AppliedEntry } from '@levee/contract/schemas/object.ts';
+import type { StoredRow } from '../commands/stored-row.ts';
 import type { Cursor } from '../store/cursor.ts';
 
 /** What is asked about an object's change; `agents/applied-view.ts` says what each member means. */
@@ -29,21 +30,6 @@ export interface AppliedStates {
 export interface RenderedObject {
   readonly state: string;
   readonly text: string;
-}
-
-/** The columns that every stored object's row has. */
-export interface StoredRow {
-  readonly uuid: string;
-  readonly owner_uuid: string;
-  /** JSON text of the canonical wire fields; never an empty object. */
-  readonly fields: string;
-  /** Milliseconds since 1970, as the others. */
-  readonly created_ms: number;
-  readonly updated_ms: number;
-  readonly expires_ms: number | null;
-  readonly change_xid: number;
-  readonly change_position: number;
-  readonly deleted: boolean;
 }
 
 export const timeText = (milliseconds: number) => new Date(milliseconds).toISOString();

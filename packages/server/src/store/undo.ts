@@ -3,16 +3,7 @@
  * transaction; writes the change log's entries for what it changes.
  */
 import type pg from 'pg';
-
-/**
- * The rows of rules that a change deleted while it awaits confirmation stay (../sweep/sweeper.ts), so that undoing
- * always finds them.
- */
-export const DELETED_BY_OPEN_CHANGE = `exists (
-    select from confirmation c cross join json_array_elements(c.undo) e
-    where c.confirmed_at is null and c.rolled_back_at is null
-      and (e->>'uuid')::uuid = r.uuid and (e->>'position')::int8 = r.change_position
-  )`;
+import { markingText } from './stored-kinds.ts';
 
 /** How to take one rule back to what it was before a change that awaits confirmation. */
 export interface UndoEntry {
@@ -34,16 +25,7 @@ export interface UndoRule {
 }
 
 /** Taking back a creation: the rule goes the way of every deleted rule. */
-const MARK = `with marked as (
-    update firewall_rule set deletion_marked_at = date_trunc('milliseconds', now()),
-      updated_at = date_trunc('milliseconds', now()), subnet = null,
-      change_xid = pg_current_xact_id(), change_position = nextval('change_position')
-    where uuid = $1 and change_position = $2 and deletion_marked_at is null
-    returning uuid, change_position
-  ), logged as (
-    insert into change (position, kind, object_uuid) select change_position, 'firewall_rule', uuid from marked
-  )
-  select 1 from marked`;
+const MARK = `with ${markingText('firewall_rule', 'r.uuid = $1 and r.change_position = $2')} select 1 from marked`;
 
 /**
  * Taking back a change or a deletion. The destination may have changed hands meanwhile: a rule is restored only where

@@ -9,7 +9,8 @@ import { type SeededProvider, seedDeletion, seedPriority, seedProvider, seedRule
 import { startTestPostgres, type TestPostgres } from '../store/testing/test-postgres.ts';
 import { waitUntil } from '../store/testing/wait-until.ts';
 import type { UndoEntry } from '../store/undo.ts';
-import { forgetOld, removeGone, startSweeper, sweepOnce } from './sweeper.ts';
+import { removeGone } from './marked-objects.ts';
+import { forgetOld, startSweeper, sweepOnce } from './sweeper.ts';
 
 let postgres: TestPostgres;
 before(async () => {

@@ -1,5 +1,5 @@
 /**
- * Does what is due without anybody asking: expired rules are marked, unconfirmed changes undone, rules that every
+ * Does what is due without anybody asking: expired objects are marked, unconfirmed changes undone, objects that every
  * router let go of removed, old records forgotten. Every replica runs one; rows are taken with "skip locked", so that
  * they share the work. At most a second late.
  */
@@ -7,7 +7,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { pruneChanges } from '../store/change-log.ts';
 import { inTransaction } from '../store/transaction.ts';
-import { applyUndo, DELETED_BY_OPEN_CHANGE, type UndoEntry } from '../store/undo.ts';
+import { applyUndo, type UndoEntry } from '../store/undo.ts';
+import { EARLIEST_EXPIRY, markExpired, removeGone } from './marked-objects.ts';
 
 export interface Sweeper {
   /** Something may be due now: a router has acknowledged. */
@@ -32,8 +33,6 @@ const KEEP_CONFIRMATIONS_SECONDS = 24 * 3600;
 const SHORTEST_SLEEP_MILLISECONDS = 100;
 /** Unconfirmed changes that replicas share. */
 const DUE_AT_ONCE = 32;
-/** Rows a statement: a transaction of ours stays short. */
-const BATCH = 500;
 
 export function startSweeper(pool: pg.Pool, options: SweeperOptions): Sweeper {
   const longest = options.longestSleepMilliseconds ?? 900;
@@ -84,49 +83,6 @@ export async function sweepOnce(pool: pg.Pool): Promise<boolean> {
   return undone + expired > 0;
 }
 
-const EXPIRED = `with due as (
-    select uuid from firewall_rule where expires_at <= now() and deletion_marked_at is null
-    order by expires_at limit ${BATCH} for update skip locked
-  ), marked as (
-    update firewall_rule r set deletion_marked_at = date_trunc('milliseconds', now()),
-      updated_at = date_trunc('milliseconds', now()), subnet = null,
-      change_xid = pg_current_xact_id(), change_position = nextval('change_position')
-    from due where r.uuid = due.uuid
-    returning r.uuid, r.change_position
-  ), logged as (
-    insert into change (position, kind, object_uuid) select change_position, 'firewall_rule', uuid from marked
-  )
-  select 1 from marked`;
-
-export function markExpired(pool: pg.Pool): Promise<number> {
-  return untilFewer(async () => (await pool.query({ name: 'sweep_expired', text: EXPIRED })).rows.length);
-}
-
-/**
- * A rule that is marked goes when every enrolled router has acknowledged a place at or after its marking. A router that
- * was enrolled and is away holds it back, because it may still enforce the rule; so does one that cannot take away the
- * table that it left in its kernel, whatever it acknowledged. Removing the router frees it.
- */
-const GONE = `with low as (
-    select case when not table_left then acked_xid end as xid, acked_position as position
-    from router where enrolled_at is not null
-    order by 1 nulls first, 2 limit 1
-  ), due as (
-    select uuid from firewall_rule r
-    where deletion_marked_at is not null
-      and not exists (
-        select from low where low.xid is null or (low.xid, low.position) < (r.change_xid, r.change_position)
-      )
-      and r.change_xid < pg_snapshot_xmin(pg_current_snapshot())
-      and not ${DELETED_BY_OPEN_CHANGE}
-    order by change_xid, change_position limit ${BATCH} for update skip locked
-  )
-  delete from firewall_rule r using due where r.uuid = due.uuid returning 1`;
-
-export function removeGone(pool: pg.Pool): Promise<number> {
-  return untilFewer(async () => (await pool.query({ name: 'sweep_gone', text: GONE })).rows.length);
-}
-
 /** One confirmation a transaction: what it changes shows at once, whole. Returns how many were undone. */
 export async function undoUnconfirmed(pool: pg.Pool): Promise<number> {
   for (let undone = 0; ; undone++) {
@@ -162,7 +118,7 @@ function undoNext(pool: pg.Pool): Promise<boolean> {
 }
 
 const DUE = `select extract(epoch from least(
-    (select min(expires_at) from firewall_rule where expires_at is not null and deletion_marked_at is null),
+    ${EARLIEST_EXPIRY},
     (select min(deadline) from confirmation where confirmed_at is null and rolled_back_at is null)
   ) - now())::float8 * 1000 as ms`;
 
@@ -189,13 +145,4 @@ export async function forgetOld(pool: pg.Pool): Promise<void> {
   await pool.query('delete from confirmation where deadline < now() - make_interval(secs => $1)', [
     KEEP_CONFIRMATIONS_SECONDS,
   ]);
-}
-
-async function untilFewer(step: () => Promise<number>): Promise<number> {
-  let total = 0;
-  for (;;) {
-    const count = await step();
-    total += count;
-    if (count < BATCH) return total;
-  }
 }

@@ -8,15 +8,16 @@ import type pg from 'pg';
 import { changeRule } from '../../commands/change-rule.ts';
 import { type Confirmation, confirmChange } from '../../commands/confirmation.ts';
 import { type CreatedRule, createRules } from '../../commands/create-rule.ts';
-import { deleteRule } from '../../commands/delete-rule.ts';
 import type { Executor } from '../../commands/executor.ts';
 import { explainPacket } from '../../commands/explain-packet.ts';
 import { ruleChunks } from '../../commands/list-rules.ts';
+import { markObject } from '../../commands/mark-object.ts';
 import { type Outcome, refuse } from '../../commands/outcome.ts';
 import { mayRead, type RuleReader } from '../../commands/read-rules.ts';
 import { replaceRules } from '../../commands/replace-rules.ts';
 import type { RuleCreator } from '../../commands/rule-creator.ts';
-import type { ChangePlace, RuleRow } from '../../commands/rule-row.ts';
+import type { RuleRow } from '../../commands/rule-row.ts';
+import type { ChangePlace } from '../../commands/stored-row.ts';
 import type { Cursor } from '../../store/cursor.ts';
 import { newUuid } from '../../store/new-uuid.ts';
 import { type Answered, type Call, type Handler, judgedBy, membersOf, type Wrote } from '../call.ts';
@@ -94,14 +95,14 @@ export function firewallHandlers(services: FirewallServices): Record<string, Han
         async run(call, executor) {
           const uuid = call.params.uuid ?? '';
           if (!isUuid(uuid)) return refuse('not_found');
-          const outcome = await deleteRule(executor, call.caller, uuid);
+          const outcome = await markObject(executor, call.caller, 'firewall_rule', uuid);
           if (!outcome.ok) return outcome;
           const body = JSON.stringify({
             uuid: uuid.toLowerCase(),
             state: 'marked_for_deletion',
             message: 'The firewall rule is marked for deletion.',
           });
-          return { ok: true, value: { change: cursorOf(outcome.value), render: () => body } };
+          return { ok: true, value: { change: cursorOf(outcome.value.change), render: () => body } };
         },
       },
     },
