@@ -2,30 +2,16 @@
  * Keeps who did what, in the transaction that does it. Owns the shape of an entry and the statement; what counts as
  * before and after is each command's to say.
  */
+import type { AuditKind } from '@levee/contract/schemas/audit.ts';
 import type { Caller } from './caller.ts';
 import type { Executor } from './executor.ts';
+import type { StoredRow } from './stored-row.ts';
 
 export interface Origin {
   /** The caller's address, as far as trusted proxies tell, without a zone; undefined on the unix socket. */
   readonly address: string | undefined;
   readonly requestId: string;
 }
-
-/** Kinds of objects as their paths name them. */
-export type AuditKind =
-  | 'firewall_rule'
-  | 'filter'
-  | 'tunnel'
-  | 'rdns'
-  | 'rdns_zone'
-  | 'attack'
-  | 'flowrule'
-  | 'account'
-  | 'api_key'
-  | 'webhook'
-  | 'quota'
-  | 'location'
-  | 'router';
 
 export interface AuditEntry {
   readonly kind: AuditKind;
@@ -43,6 +29,37 @@ export interface Actor {
   readonly origin: Origin;
   /** The operation's id in the contract. */
   readonly operation: string;
+}
+
+/** A stored object as the log has it: the wire's fields, its expiry, and the change that awaits confirmation. */
+export function auditedObject(
+  { fields, expires_ms }: Pick<StoredRow, 'fields' | 'expires_ms'>,
+  changeUuid?: string,
+): object {
+  return {
+    ...(JSON.parse(fields) as object),
+    ...(expires_ms !== null && { expires_at: new Date(expires_ms).toISOString() }),
+    ...(changeUuid !== undefined && { change_uuid: changeUuid }),
+  };
+}
+
+/** One stored object's entry; a row that is absent says that the object was not there, or is there no more. */
+export function objectEntry(
+  kind: AuditKind,
+  before: StoredRow | undefined,
+  after: StoredRow | undefined,
+  changeUuid?: string,
+): AuditEntry {
+  const row = after ?? before;
+  if (row === undefined) throw new Error('an audit entry about nothing');
+  return {
+    kind,
+    uuid: row.uuid,
+    ownerUuid: row.owner_uuid,
+    providerUuid: row.provider_uuid,
+    before: before && auditedObject(before),
+    after: after && auditedObject(after, changeUuid),
+  };
 }
 
 const saveStatement = {

@@ -1,0 +1,87 @@
+/**
+ * The audit log on the wire: who did what to which object, from where. Owns the entry's shape and the kinds of objects;
+ * an entry never holds a password, a key, a token or another secret.
+ */
+import Type from 'typebox';
+import { accountUuid, timestamp } from './object.ts';
+
+export const auditKinds = [
+  'firewall_rule',
+  'filter',
+  'tunnel',
+  'rdns',
+  'rdns_zone',
+  'attack',
+  'flowrule',
+  'change',
+  'account',
+  'api_key',
+  'webhook',
+  'quota',
+  'location',
+  'router',
+] as const;
+export type AuditKind = (typeof auditKinds)[number];
+
+const state = (description: string) => Type.Optional(Type.Object({}, { additionalProperties: true, description }));
+
+export const auditEntry = Type.Object(
+  {
+    sequence: Type.Integer({ minimum: 1, description: 'Later entries have higher ones; gaps mean nothing.' }),
+    at: timestamp,
+    operation: Type.String({
+      description:
+        'The operation of this interface by its id, or a word for what the service did of its own: `expire` and `undo` ' +
+        'of objects, `install` and `enrol`.',
+    }),
+    kind: Type.Enum([...auditKinds], { description: 'Of object.' }),
+    object_uuid: Type.String({ format: 'uuid', description: 'Of a `quota`: the account whose it is.' }),
+    owner_uuid: Type.Optional(
+      Type.String({ format: 'uuid', description: "Whose object it is; absent: the installation's." }),
+    ),
+    actor: Type.Optional(
+      Type.Object(
+        {
+          uuid: accountUuid,
+          role: Type.Enum(['operator', 'provider', 'user']),
+          api_key_uuid: Type.Optional(Type.String({ format: 'uuid' })),
+          source: Type.Optional(Type.String({ description: 'The address that the request came from.' })),
+          request_id: Type.Optional(Type.String()),
+        },
+        {
+          additionalProperties: false,
+          description:
+            'Who did it; absent: the service itself. The key, the address and the request are shown of oneself, to a ' +
+            'provider of its users too, and to the operator of everyone.',
+        },
+      ),
+    ),
+    before: state('As it was; absent when it was not there.'),
+    after: state('As it is since; absent when nothing is left of it.'),
+  },
+  { $id: 'AuditEntry', additionalProperties: false },
+);
+
+const moment = (description: string) =>
+  Type.Optional(Type.String({ format: 'date-time', maxLength: 40, description: `RFC 3339. ${description}` }));
+
+export const auditQuery = Type.Object(
+  {
+    object_uuid: Type.Optional(Type.String({ format: 'uuid', description: 'Only what was done to this object.' })),
+    kind: Type.Optional(Type.Enum([...auditKinds], { description: 'Only objects of this kind.' })),
+    operation: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'Only this operation.' })),
+    actor_uuid: Type.Optional(Type.String({ format: 'uuid', description: 'Only what this account did.' })),
+    since: moment('Only entries of then and later.'),
+    until: moment('Only entries before then.'),
+    order: Type.Optional(
+      Type.Enum(['asc', 'desc'], { description: 'Oldest first (`asc`, also when absent), or newest.' }),
+    ),
+    limit: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 1000, description: 'Entries in this answer; absent: all of them.' }),
+    ),
+    cursor: Type.Optional(
+      Type.String({ maxLength: 64, description: 'Where to go on, from the `Link` header of the previous page.' }),
+    ),
+  },
+  { additionalProperties: false },
+);
