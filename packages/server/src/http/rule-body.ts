@@ -4,8 +4,9 @@
  */
 import type { Problem } from '@levee/contract/errors.ts';
 import { rulesPerReplacement } from '@levee/contract/schemas/firewall-rule.ts';
-import { confirmWithin, expiresAt } from '@levee/contract/schemas/object.ts';
+import { confirmWithin } from '@levee/contract/schemas/object.ts';
 import Type from 'typebox';
+import { judgeExpiresAt } from './expires-at.ts';
 import { compileBodyCheck } from './schema-check.ts';
 
 export interface RuleMeta {
@@ -14,9 +15,7 @@ export interface RuleMeta {
   readonly confirmWithinSeconds: number | undefined;
 }
 
-const checkMeta = compileBodyCheck(
-  Type.Object({ expires_at: Type.Optional(expiresAt), confirm_within: Type.Optional(confirmWithin) }),
-);
+const checkConfirmWithin = compileBodyCheck(Type.Object({ confirm_within: confirmWithin }));
 
 /** The frame of a replacement; its rules are judged one by one. */
 const replaceFrame = Type.Object(
@@ -47,25 +46,15 @@ export function splitRuleBody(
   }
   if (!('expires_at' in body || 'confirm_within' in body)) return { fields: body, meta: nothing, problems: [] };
   const { expires_at, confirm_within, ...fields } = body as Record<string, unknown>;
-  const takenAway = expires_at === null && kind === 'change';
-  const given: Record<string, unknown> = {};
-  if (expires_at !== undefined && !takenAway) given.expires_at = expires_at;
-  if (confirm_within !== undefined) given.confirm_within = confirm_within;
-  const problems = [...checkMeta(given)];
-  const expires = typeof expires_at === 'string' ? new Date(expires_at) : undefined;
-  const broken = problems.some((problem) => problem.field === '/expires_at');
-  if (expires !== undefined && !broken && !(expires.getTime() > now)) problems.push(inThePast(String(expires_at)));
+  const problems: Problem[] = [];
+  const expires = expires_at === null && kind === 'change' ? null : judgeExpiresAt(expires_at, now, problems);
+  if (confirm_within !== undefined) problems.push(...checkConfirmWithin({ confirm_within }));
   return {
     fields,
     meta: {
-      expiresAt: takenAway ? null : expires,
+      expiresAt: expires,
       confirmWithinSeconds: typeof confirm_within === 'number' ? confirm_within : undefined,
     },
     problems,
   };
-}
-
-export function inThePast(received: string): Problem {
-  const message = `expires_at: must be in the future, received ${received}`;
-  return { field: '/expires_at', code: 'in_the_past', message };
 }

@@ -19,8 +19,8 @@ import { refuse } from '../../commands/outcome.ts';
 import { newUuid } from '../../store/new-uuid.ts';
 import type { KeyRing } from '../authentication.ts';
 import { type Handler, isSound, judgedBy, membersOf } from '../call.ts';
+import { inThePast } from '../expires-at.ts';
 import { keyHash } from '../key-hash.ts';
-import { inThePast } from '../rule-body.ts';
 import { isUuid } from '../uuid-text.ts';
 
 export interface ServiceServices {
