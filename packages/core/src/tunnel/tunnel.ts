@@ -1,0 +1,31 @@
+/**
+ * Owns the wire's names and bounds of a tunnel's fields, and the canonical form that is stored and answered. Never
+ * checks anything: that is `parse-tunnel.ts`.
+ */
+
+/** As answered; matched without case. */
+export const tunnelTypes = ['GRE', 'Geneve'] as const;
+export type TunnelType = (typeof tunnelTypes)[number];
+
+/** In the order in which a canonical tunnel lists them. */
+export const tunnelFields = ['ips', 'endpoint', 'type', 'keyed', 'locations'] as const;
+/** What a change may give: a tunnel of another type, or without its key, is another tunnel. */
+export const changeableTunnelFields = ['ips', 'endpoint', 'locations'] as const;
+
+export const tunnelSubnetBounds = { minimum: 1, maximum: 256 } as const;
+export const tunnelLocationBounds = { minimum: 1, maximum: 64 } as const;
+
+/** A tunnel on the wire: canonical texts, keys in the order of `tunnelFields`. */
+export interface CanonicalTunnel {
+  /** In the order of the request. */
+  readonly ips: readonly string[];
+  readonly endpoint: string;
+  readonly type: TunnelType;
+  /** Only where it is false: a GRE tunnel whose packets carry no key. */
+  readonly keyed?: false;
+  /** Absent: every location. */
+  readonly locations?: readonly string[];
+}
+
+/** Where Geneve listens (RFC 8926, 3.3). */
+export const geneveUdpPort = 6081;
