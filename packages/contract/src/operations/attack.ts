@@ -1,9 +1,10 @@
-/** Operations on flowrules and attacks: 9 to 12 of the given interface, all of them reading. */
+/** Operations on flowrules and attacks: 9 to 12 of the given interface, and what an operator tells of attacks. */
 import Type from 'typebox';
 import type { Operation } from '../operation.ts';
-import { attack } from '../schemas/attack.ts';
-import { flowrule } from '../schemas/flowrule.ts';
-import { providerRuleListQuery, ruleListQuery, uuidParams } from '../schemas/list.ts';
+import { attack, attackListQuery, attackRead, providerAttackListQuery } from '../schemas/attack.ts';
+import { attackReport, fastnetmonReport } from '../schemas/attack-report.ts';
+import { flowrule, flowruleListQuery, providerFlowruleListQuery } from '../schemas/flowrule.ts';
+import { uuidParams } from '../schemas/list.ts';
 
 const own = {
   method: 'GET',
@@ -13,6 +14,27 @@ const own = {
   tag: 'DDoS Mitigation',
 } as const;
 
+const ofProvider = {
+  method: 'GET',
+  roles: ['provider'],
+  roleError: 'provider_key_required',
+  access: 'read',
+} as const;
+
+const told = {
+  method: 'POST',
+  tag: 'operator',
+  roles: ['operator'],
+  roleError: 'operator_key_required',
+  access: 'write',
+  answer: attack,
+  errors: ['validation_failed', 'conflict'],
+} as const;
+
+const history =
+  'An attack stays with the account that held the destination when it was first heard of, whoever holds it later; when ' +
+  "a user is deleted, its attacks become the provider's.";
+
 export const attackOperations: readonly Operation[] = [
   {
     ...own,
@@ -20,7 +42,10 @@ export const attackOperations: readonly Operation[] = [
     number: 9,
     path: '/flowrule',
     summary: 'List flowrules',
-    query: ruleListQuery,
+    description:
+      "BGP FlowSpec rules that the service made for the caller's addresses. They are `proposed` while no BGP speaker is " +
+      'configured. A flowrule stays with the account that held its destination when it was made.',
+    query: flowruleListQuery,
     answer: Type.Array(flowrule),
     errors: ['validation_failed'],
   },
@@ -36,16 +61,14 @@ export const attackOperations: readonly Operation[] = [
     entityTag: true,
   },
   {
+    ...ofProvider,
     id: 'listProviderFlowrules',
     number: 11,
-    method: 'GET',
     path: '/provider/flowrule',
     tag: 'DDoS Mitigation [Provider]',
     summary: "List the flowrules of all the provider's users",
-    roles: ['provider'],
-    roleError: 'provider_key_required',
-    access: 'read',
-    query: providerRuleListQuery,
+    description: 'Those of the provider itself included.',
+    query: providerFlowruleListQuery,
     answer: Type.Array(flowrule),
     errors: ['validation_failed'],
   },
@@ -55,8 +78,84 @@ export const attackOperations: readonly Operation[] = [
     number: 12,
     path: '/attacks',
     summary: 'List DDoS attacks',
-    query: ruleListQuery,
+    description: `Attacks on the caller's addresses, ended ones included. ${history}`,
+    query: attackListQuery,
     answer: Type.Array(attack),
     errors: ['validation_failed'],
+  },
+  {
+    ...own,
+    id: 'readAttack',
+    path: '/attacks/{uuid}',
+    tag: 'extension',
+    summary: 'Read one attack with all that is known of it',
+    description: 'Answers an array of one, as the other reads do. What nobody told is left out.',
+    params: uuidParams,
+    answer: Type.Array(attackRead, { minItems: 1, maxItems: 1 }),
+    errors: ['not_found'],
+    entityTag: true,
+  },
+  {
+    ...ofProvider,
+    id: 'listProviderAttacks',
+    path: '/provider/attacks',
+    tag: 'extension',
+    summary: "List the attacks on all the provider's users",
+    description: `Those on the provider itself included. ${history}`,
+    query: providerAttackListQuery,
+    answer: Type.Array(attack),
+    errors: ['validation_failed'],
+  },
+  {
+    ...told,
+    id: 'recordAttack',
+    path: '/operator/attack',
+    summary: 'Record an attack that was detected elsewhere',
+    description:
+      'Start, changes and end of an attack are one record, whatever arrives first; the same report again changes nothing. ' +
+      'An attack that ended does not begin again: another one has another `external_id`. What is not told stays as it ' +
+      'was; of `pps` and `bps` the highest stays as the peak. Times up to 5 minutes ahead of this clock count as now, ' +
+      'later ones are refused. Nothing is mitigated because of a report.',
+    body: attackReport,
+    example: {
+      body: {
+        source: 'scrubbing-centre',
+        external_id: 'incident-4711',
+        dst: '203.0.113.7',
+        state: 'started',
+        started_at: '2026-01-31T12:00:00Z',
+        vectors: ['udp-amplification-dns'],
+        pps: 1_250_000,
+        bps: 9_800_000_000,
+        top_sources: [{ source: '198.51.100.9', share: 0.4 }],
+      },
+    },
+  },
+  {
+    ...told,
+    id: 'recordFastnetmonAttack',
+    path: '/operator/attack/fastnetmon',
+    summary: 'Record an attack that FastNetMon detected',
+    description:
+      "Takes the document that FastNetMon passes to web callbacks and notify scripts (per-host alerts), and the text format's " +
+      'arguments and details as `deploy/fastnetmon/levee-notify.sh` passes them on. `attack_uuid` tells attacks apart; the ' +
+      'text format has none: there an `unban` ends the ongoing attack on that address. Outgoing attacks are refused: they ' +
+      'are not on a protected address.',
+    body: fastnetmonReport,
+    example: {
+      body: {
+        ip: '203.0.113.7',
+        action: 'ban',
+        alert_scope: 'host',
+        attack_details: {
+          attack_uuid: '7d4f0d52-9c0b-4b53-8d7a-2f5f8f5c1b11',
+          attack_direction: 'incoming',
+          attack_protocol: 'udp',
+          peak_attack_power: 812_000,
+          total_incoming_pps: 812_000,
+          total_incoming_traffic: 640_000_000,
+        },
+      },
+    },
   },
 ];

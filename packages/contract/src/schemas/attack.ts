@@ -1,20 +1,160 @@
-/** An attack on the wire, as the list shows it. */
+/** Attacks on the wire: as lists show them, and as one is read with all that is known of it. Owns the shapes. */
 import Type from 'typebox';
 import { dst } from './firewall-rule.ts';
-import { accountUuid, timestamp, uuid } from './object.ts';
+import { inWords } from './in-words.ts';
+import { providerRuleListQuery, ruleListQuery } from './list.ts';
+import { timestamp, uuid } from './object.ts';
 
-export const attack = Type.Object(
+const state = Type.Enum(['ongoing', 'ended']);
+/** JSON's whole numbers end there for most readers. */
+export const count = (description: string) =>
+  Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description });
+
+export const attackMitigations = ['observe', 'edge', 'flowspec', 'rtbh'] as const;
+export const mitigation = Type.Enum([...attackMitigations], {
+  description: 'The strongest measure taken. `observe`: none, it is only recorded.',
+});
+
+export const vector = Type.String({
+  minLength: 1,
+  maxLength: 64,
+  pattern: '^[a-z0-9][a-z0-9._-]*$',
+  ...inWords("up to 64 of a–z, 0–9, '.', '_' and '-', with a letter or a digit first"),
+  examples: ['udp-amplification-dns'],
+});
+
+const attackFields = {
+  uuid,
+  owner_uuid: Type.String({
+    format: 'uuid',
+    description:
+      'Who held the destination when the attack was first heard of. It stays so when the addresses go to another.',
+  }),
+  dst,
+  state,
+  source: Type.String({ description: 'Who told of it: `levee` for the detector of this installation.' }),
+  external_id: Type.Optional(Type.String({ description: 'What the source calls it.' })),
+  vectors: Type.Array(Type.String(), { description: 'Kinds of traffic that it consists of.' }),
+  started_at: timestamp,
+  ended_at: Type.Optional(timestamp),
+  peak_pps: count('The most packets a second that were told of.'),
+  peak_bps: count('The most bits a second that were told of.'),
+  mitigation,
+  created_at: timestamp,
+  updated_at: timestamp,
+};
+
+export const attack = Type.Object(attackFields, { $id: 'Attack', additionalProperties: false });
+
+const share = Type.Number({ minimum: 0, maximum: 1, description: 'Of all the packets, from 0 to 1.' });
+
+const traffic = {
+  packets: Type.Optional(count('Packets.')),
+  bytes: Type.Optional(count('Bytes.')),
+  share: Type.Optional(share),
+};
+
+const portTraffic = Type.Object(
+  { port: Type.Integer({ minimum: 0, maximum: 65535 }), ...traffic },
+  { additionalProperties: false },
+);
+const ports = Type.Array(portTraffic, { maxItems: 100 });
+
+/** A line of text that people read. */
+const text = (maxLength: number, description: string) =>
+  Type.String({
+    minLength: 1,
+    maxLength,
+    pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
+    ...inWords('text without control characters'),
+    description,
+  });
+
+/** What a report may tell and the read of one attack shows, as it was told last. */
+export const attackDetailFields = {
+  descr: Type.Optional(text(1000, 'In words.')),
+  packets: Type.Optional(count('In all.')),
+  bytes: Type.Optional(count('In all.')),
+  threshold: Type.Optional(
+    Type.Object(
+      {
+        policy: Type.Optional(text(128, 'Whose threshold it was.')),
+        metric: text(64, 'What was measured: `pps`, `bps`, `syn_pps`, …'),
+        value: Type.Optional(Type.Number({ minimum: 0, description: 'The limit.' })),
+        observed: Type.Optional(Type.Number({ minimum: 0, description: 'What was measured when it fired.' })),
+      },
+      { additionalProperties: false, description: 'What fired.' },
+    ),
+  ),
+  top_sources: Type.Optional(
+    Type.Array(
+      Type.Object(
+        { source: Type.String({ maxLength: 64, description: 'An address or a subnet.' }), ...traffic },
+        { additionalProperties: false },
+      ),
+      { maxItems: 100, description: 'Where most of it came from, as the packets say: a source may be forged.' },
+    ),
+  ),
+  top_ports: Type.Optional(
+    Type.Object(
+      { src: Type.Optional(ports), dst: Type.Optional(ports) },
+      { additionalProperties: false, description: 'The ports that most of it came from and went to.' },
+    ),
+  ),
+  actions: Type.Optional(
+    Type.Array(
+      Type.Object(
+        {
+          at: Type.Optional(timestamp),
+          action: text(64, 'What was done, in a word.'),
+          descr: Type.Optional(text(255, 'In words.')),
+        },
+        { additionalProperties: false },
+      ),
+      { maxItems: 100, description: 'What was done about it.' },
+    ),
+  ),
+  timings: Type.Optional(
+    Type.Object(
+      Object.fromEntries(
+        ['detect_ms', 'decide_ms', 'announce_ms', 'enforce_ms'].map((name) => [
+          name,
+          Type.Optional(Type.Number({ minimum: 0 })),
+        ]),
+      ),
+      { additionalProperties: false, description: 'How long each step took, in milliseconds.' },
+    ),
+  ),
+};
+
+export const attackRead = Type.Object(
   {
-    uuid,
-    owner_uuid: accountUuid,
-    dst,
-    state: Type.Enum(['ongoing', 'ended']),
-    vectors: Type.Array(Type.String(), { description: 'Kinds of traffic that it consists of.' }),
-    started_at: timestamp,
-    ended_at: Type.Optional(timestamp),
-    peak_pps: Type.Integer({ minimum: 0, description: 'Packets a second.' }),
-    peak_bps: Type.Integer({ minimum: 0, description: 'Bits a second.' }),
-    mitigation: Type.Enum(['observe', 'edge', 'flowspec', 'rtbh']),
+    ...attackFields,
+    ...attackDetailFields,
+    samples: Type.Array(
+      Type.Object(
+        { at: timestamp, pps: Type.Optional(count('Packets a second.')), bps: Type.Optional(count('Bits a second.')) },
+        { additionalProperties: false },
+      ),
+      {
+        description:
+          'What was measured while it lasted, oldest first. At most 720: of the older ones every second one goes when ' +
+          'there are more; the first and the highest stay.',
+      },
+    ),
+    flowrules: Type.Array(Type.String({ format: 'uuid' }), {
+      description: 'Uuids of the flowrules that came of it and still exist.',
+    }),
   },
-  { $id: 'Attack', additionalProperties: false },
+  { $id: 'AttackRead', additionalProperties: false },
+);
+
+const attackStates = Type.Optional(Type.Enum(['ongoing', 'ended'], { description: 'Only those in it.' }));
+export const attackListQuery = Type.Object(
+  { ...ruleListQuery.properties, state: attackStates },
+  { additionalProperties: false },
+);
+export const providerAttackListQuery = Type.Object(
+  { ...providerRuleListQuery.properties, state: attackStates },
+  { additionalProperties: false },
 );

@@ -14,6 +14,7 @@ import { createRuleCreator } from '../commands/rule-creator.ts';
 import { createKeyRing, type KeyRing } from './authentication.ts';
 import type { Handler } from './call.ts';
 import { docsPaths, registerDocs } from './docs/register-docs.ts';
+import { attackHandlers } from './handlers/attack.ts';
 import { firewallHandlers } from './handlers/firewall.ts';
 import { operatorHandlers } from './handlers/operator.ts';
 import { serviceHandlers } from './handlers/service.ts';
@@ -60,6 +61,7 @@ export function createApi(services: ApiServices): Api {
   let document = '';
   const handlers: Record<string, Handler> = {
     ...firewallHandlers({ pool, states, now, reader: createRuleReader(pool), creator: createRuleCreator(pool) }),
+    ...attackHandlers({ pool, now }),
     ...userHandlers(),
     ...serviceHandlers({ pool, keys, now, openapi: () => document }),
     ...operatorHandlers({ pool }),

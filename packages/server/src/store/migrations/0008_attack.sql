@@ -3,7 +3,8 @@
 create table attack (
   uuid uuid not null,
   sequence bigint not null,
-  -- Who held the address when the attack began. History: it stays when the addresses go to someone else.
+  -- Who held all of dst when the attack was first heard of: a user, else a provider. History: it stays when the addresses
+  -- go to someone else, and becomes the provider's when the user's account goes.
   owner_uuid uuid not null,
   provider_uuid uuid not null,
   dst cidr not null,
@@ -17,7 +18,7 @@ create table attack (
   peak_pps bigint not null default 0,
   peak_bps bigint not null default 0,
   mitigation text not null default 'observe',
-  -- Further facts as they are answered: thresholds that fired, top sources and ports, measured timings.
+  -- Further facts as they are answered (../../commands/attack-row.ts): what fired, top sources and ports, what was done.
   details json not null default '{}',
   created_at timestamptz not null,
   updated_at timestamptz not null,
@@ -35,13 +36,17 @@ create table attack (
 create index attack_of_owner on attack (owner_uuid, sequence);
 create index attack_of_provider on attack (provider_uuid, sequence);
 create index attack_dst on attack using spgist (dst inet_ops);
+-- A report without an external id is of the source's latest attack on that destination.
+create index attack_unnamed on attack (source, dst, sequence) where external_id is null;
 
--- What was measured while it lasted.
+-- What was measured while it lasted; bounded (../../commands/attack-samples.ts).
 create table attack_sample (
   attack_uuid uuid not null,
   at timestamptz not null,
-  pps bigint not null,
-  bps bigint not null,
+  -- Null: not told.
+  pps bigint,
+  bps bigint,
+  constraint attack_sample_told check (pps is not null or bps is not null),
   constraint attack_sample_pkey primary key (attack_uuid, at),
   constraint attack_sample_attack foreign key (attack_uuid) references attack (uuid) on delete cascade
 );
@@ -52,9 +57,14 @@ create table flowrule (
   owner_uuid uuid not null,
   provider_uuid uuid not null,
   dst cidr not null,
+  -- The provider's prefix that covers dst; null once marked for deletion. No rule is outside protected space, ever: a
+  -- BGP session must not carry one.
+  prefix cidr,
   attack_uuid uuid,
-  -- Canonical wire fields (components, action, ratelimit), in their fixed order.
+  -- Canonical wire fields (dst, components, action, …), in their fixed order.
   fields json not null,
+  -- Why it is not to be announced, as the mitigation policy has it; null: it is.
+  held text,
   created_at timestamptz not null,
   updated_at timestamptz not null,
   expires_at timestamptz,
@@ -68,11 +78,17 @@ create table flowrule (
   constraint flowrule_pkey primary key (uuid),
   constraint flowrule_sequence unique (sequence),
   constraint flowrule_owner foreign key (owner_uuid, provider_uuid) references account (uuid, provider_uuid),
-  constraint flowrule_attack foreign key (attack_uuid) references attack (uuid)
+  constraint flowrule_attack foreign key (attack_uuid) references attack (uuid),
+  constraint flowrule_prefix foreign key (provider_uuid, prefix)
+    references subnet (account_uuid, subnet) on update cascade deferrable initially immediate,
+  constraint flowrule_inside_prefix check (prefix is null or dst <<= prefix),
+  constraint flowrule_prefix_until_deleted check ((prefix is null) = (deletion_marked_at is not null))
 );
 
 create index flowrule_of_owner on flowrule (owner_uuid, sequence);
 create index flowrule_of_provider on flowrule (provider_uuid, sequence);
+create index flowrule_of_prefix on flowrule (provider_uuid, prefix) where prefix is not null;
 create index flowrule_dst on flowrule using spgist (dst inet_ops);
 create index flowrule_of_attack on flowrule (attack_uuid) where attack_uuid is not null;
 create index flowrule_expiring on flowrule (expires_at) where expires_at is not null and deletion_marked_at is null;
+create index flowrule_gone on flowrule (change_xid) where deletion_marked_at is not null;

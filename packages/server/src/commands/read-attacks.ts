@@ -1,0 +1,35 @@
+/** Which rows and columns attacks are listed from, and one attack with all that is kept of it. */
+import type pg from 'pg';
+import { type AttackDetails, type AttackRow, attackColumns } from './attack-row.ts';
+import type { Caller } from './caller.ts';
+import type { Executor } from './executor.ts';
+import { chunksOf, type ListScope, type ListSource } from './list-objects.ts';
+
+const source: ListSource = { name: 'attacks', table: 'attack', columns: attackColumns };
+
+export function attackChunks(pool: Pick<pg.Pool, 'query'>, scope: ListScope): AsyncGenerator<readonly AttackRow[]> {
+  return chunksOf<AttackRow>(pool, source, scope);
+}
+
+export interface WholeAttack extends AttackRow {
+  readonly details: AttackDetails;
+  /** Oldest first. */
+  readonly samples: readonly { readonly at_ms: number; readonly pps: number | null; readonly bps: number | null }[];
+  readonly flowrules: readonly string[];
+}
+
+/** One statement: what is read is of one moment. */
+const readStatement = {
+  name: 'attack_read',
+  text: `select ${attackColumns}, r.details,
+      coalesce((select json_agg(json_build_object('at_ms', round(date_part('epoch', s.at) * 1000), 'pps', s.pps, 'bps', s.bps)
+        order by s.at) from attack_sample s where s.attack_uuid = r.uuid), '[]') as samples,
+      array(select f.uuid::text from flowrule f where f.attack_uuid = r.uuid order by f.sequence) as flowrules
+    from attack r where r.uuid = $1 and (r.owner_uuid = $2 or r.provider_uuid = $2)`,
+};
+
+/** Undefined: there is none for this caller. `uuid` is well-formed. */
+export async function readAttack(executor: Executor, caller: Caller, uuid: string): Promise<WholeAttack | undefined> {
+  const [attack] = await executor.rows<WholeAttack>(readStatement, [uuid, caller.accountUuid]);
+  return attack;
+}

@@ -1,0 +1,66 @@
+/** From requests about attacks to commands, and from rows to answers. Decides nothing itself. */
+import type pg from 'pg';
+import type { AttackRow } from '../../commands/attack-row.ts';
+import { executorOf } from '../../commands/executor.ts';
+import { refuse } from '../../commands/outcome.ts';
+import { attackChunks, readAttack } from '../../commands/read-attacks.ts';
+import { type AttackReport, recordAttack } from '../../commands/record-attack.ts';
+import { attackJson, renderAttack, renderWholeAttack } from '../attack-answer.ts';
+import { judgeAttackReport } from '../attack-report.ts';
+import type { Call, Handler, WriteHandler, Wrote } from '../call.ts';
+import { answerList, judgeList, type ListFilter, type Listing } from '../list-answer.ts';
+import { isUuid } from '../uuid-text.ts';
+
+export interface AttackServices {
+  readonly pool: pg.Pool;
+  readonly now: () => number;
+}
+
+export function attackHandlers(services: AttackServices): Record<string, Handler> {
+  const { pool, now } = services;
+  const listing: Listing<AttackRow> = { chunks: (scope) => attackChunks(pool, scope), render: renderAttack };
+  return {
+    listAttacks: {
+      judge: judgeList,
+      read: (call: Call, filter: ListFilter) =>
+        answerList(listing, call, { ownerUuid: call.caller.accountUuid }, filter),
+    },
+    listProviderAttacks: {
+      judge: judgeList,
+      read: (call: Call, filter: ListFilter) =>
+        answerList(listing, call, { providerUuid: call.caller.accountUuid }, filter),
+    },
+    readAttack: {
+      async read(call: Call) {
+        const uuid = call.params.uuid ?? '';
+        if (!isUuid(uuid)) return refuse('not_found');
+        const attack = await readAttack(executorOf(pool), call.caller, uuid);
+        if (attack === undefined) return refuse('not_found');
+        return { ok: true, answer: { body: `[${renderWholeAttack(attack)}]` } };
+      },
+    },
+    recordAttack: { write: { judge: (call) => judgeAttackReport(call.body, now()), run: record } },
+  };
+}
+
+const record: WriteHandler['run'] = async (_call, executor, report: AttackReport): Promise<Wrote> => {
+  const outcome = await recordAttack(executor, report);
+  if (!outcome.ok) return outcome;
+  const { row, before } = outcome.value;
+  const entry = {
+    kind: 'attack',
+    uuid: row.uuid,
+    ownerUuid: row.owner_uuid,
+    providerUuid: row.provider_uuid,
+    ...(before !== undefined && { before: attackJson(before) }),
+    after: attackJson(row),
+  } as const;
+  return {
+    ok: true,
+    value: {
+      change: { xid: row.change_xid, position: row.change_position },
+      audit: row === before ? [] : [entry],
+      render: () => renderAttack(row).text,
+    },
+  };
+};
