@@ -34,8 +34,13 @@ const values = [
   'array[null]',
   'array[null]',
   'array[null]',
+  'array[gen_random_uuid()]',
+  `array['127.0.0.1']`,
+  `array['0190a5d0-0000-7000-8000-000000000000']`,
+  'array[null]',
+  'false',
 ];
-const text = createRulesStatement.text.replaceAll(/\$(\d)/g, (_, index: string) => values[Number(index) - 1] ?? '');
+const text = createRulesStatement.text.replaceAll(/\$(\d+)/g, (_, index: string) => values[Number(index) - 1] ?? '');
 writeFileSync(script, text);
 
 async function pgbenchRate(): Promise<number> {

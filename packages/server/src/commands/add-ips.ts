@@ -5,19 +5,26 @@ import { findGrantFaults, grantSubnets, refuseGrant } from './grant-subnets.ts';
 import { loadAccount, lockUser, touchAccount } from './load-account.ts';
 import { done, type Outcome, refuse } from './outcome.ts';
 
+export interface ChangedAccount {
+  readonly before: AccountWithSubnets;
+  readonly account: AccountWithSubnets;
+}
+
 export async function addIps(
   executor: Executor,
   providerUuid: string,
   userUuid: string,
   subnets: readonly string[],
-): Promise<Outcome<AccountWithSubnets>> {
+): Promise<Outcome<ChangedAccount>> {
   if (!(await lockUser(executor, providerUuid, userUuid))) return refuse('not_found', noSuchUser(userUuid));
+  const before = await loadAccount(executor, userUuid);
   const faults = await findGrantFaults(executor, providerUuid, userUuid, subnets);
   if (faults.length > 0) return refuseGrant(faults);
   await grantSubnets(executor, providerUuid, userUuid, subnets);
   await touchAccount(executor, userUuid);
   const account = await loadAccount(executor, userUuid);
-  return account === undefined ? refuse('not_found', noSuchUser(userUuid)) : done(account);
+  if (before === undefined || account === undefined) throw new Error('a locked account is gone');
+  return done({ before, account });
 }
 
 export function noSuchUser(userUuid: string) {

@@ -121,8 +121,14 @@ const revokeStatement = {
     where k.uuid = $1 returning ${columns}`,
 };
 
+export interface RevokedKey {
+  readonly before: ApiKeyFacts;
+  readonly key: ApiKeyFacts;
+  readonly providerUuid: string | null;
+}
+
 /** Revoking twice changes nothing. The last unrestricted operator key stays: without it nobody could issue another. */
-export async function revokeApiKey(executor: Executor, caller: Caller, uuid: string): Promise<Outcome<ApiKeyFacts>> {
+export async function revokeApiKey(executor: Executor, caller: Caller, uuid: string): Promise<Outcome<RevokedKey>> {
   const [holder] = await executor.rows<{ role: string; account_uuid: string; provider_uuid: string | null }>(
     lockStatement,
     [uuid],
@@ -140,6 +146,8 @@ export async function revokeApiKey(executor: Executor, caller: Caller, uuid: str
       message: 'This is the last operator key without restrictions; issue another one before revoking it.',
     });
   }
-  const [row] = await executor.rows<ApiKeyFacts>(revokeStatement, [uuid]);
-  return row === undefined ? refuse('not_found') : done(row);
+  const before = await readApiKey(executor, uuid);
+  const [key] = await executor.rows<ApiKeyFacts>(revokeStatement, [uuid]);
+  if (before === undefined || key === undefined) throw new Error('a locked key is gone');
+  return done({ before, key, providerUuid: holder.provider_uuid });
 }

@@ -26,6 +26,10 @@ export interface RuleChange {
   readonly problems: readonly Problem[];
 }
 
+export interface ChangedRule extends CreatedRule {
+  readonly before: RuleRow;
+}
+
 const lockStatement = {
   name: 'rule_lock',
   text: `select ${ruleColumns}, r.subnet::text as subnet from firewall_rule r where r.uuid = $1 for update`,
@@ -48,7 +52,7 @@ export async function changeRule(
   executor: Executor,
   caller: Caller,
   change: RuleChange,
-): Promise<Outcome<CreatedRule>> {
+): Promise<Outcome<ChangedRule>> {
   const [before] = await executor.rows<RuleRow & { subnet: string | null }>(lockStatement, [change.uuid]);
   if (before === undefined || !mayRead(caller, before)) return refuse('not_found');
   if (before.owner_uuid !== caller.accountUuid) {
@@ -81,7 +85,7 @@ export async function changeRule(
   const confirmBy = await saveConfirmation(executor, caller, change.confirm, [
     { uuid: row.uuid, position: row.change_position, before },
   ]);
-  return done({ row, confirmBy });
+  return done({ row, confirmBy, before });
 }
 
 function dateOf(milliseconds: number | null): Date | null {

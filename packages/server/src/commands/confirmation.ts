@@ -75,7 +75,7 @@ function stored(row: RuleRow): UndoRule {
 const confirmStatement = {
   name: 'confirmation_confirm',
   text: `with found as (
-      select change_uuid, confirmed_at, rolled_back_at, superseded_by, deadline from confirmation
+      select change_uuid, confirmed_at, rolled_back_at, superseded_by, deadline, undo from confirmation
       where change_uuid = $1 and owner_uuid = $2
       for update
     ), confirmed as (
@@ -85,18 +85,37 @@ const confirmStatement = {
       returning c.change_uuid, c.confirmed_at
     )
     select coalesce(confirmed.confirmed_at, found.confirmed_at) as confirmed_at,
-      found.superseded_by::text as superseded_by
+      found.superseded_by::text as superseded_by, confirmed.change_uuid is not null as fresh,
+      array(select e->>'uuid' from json_array_elements(found.undo) e) as rules
     from found left join confirmed using (change_uuid)`,
 };
 
+interface ConfirmedRow {
+  readonly confirmed_at: Date | null;
+  readonly superseded_by: string | null;
+  readonly fresh: boolean;
+  readonly rules: readonly string[];
+}
+
+export interface ConfirmedChange {
+  readonly confirmedAt: Date;
+  /** False: it was confirmed before. */
+  readonly fresh: boolean;
+  /** Of the rules that stay as the change left them. */
+  readonly ruleUuids: readonly string[];
+}
+
 /** Confirming twice is no error. */
-export async function confirmChange(executor: Executor, caller: Caller, changeUuid: string): Promise<Outcome<Date>> {
-  const [found] = await executor.rows<{ confirmed_at: Date | null; superseded_by: string | null }>(confirmStatement, [
-    changeUuid,
-    caller.accountUuid,
-  ]);
+export async function confirmChange(
+  executor: Executor,
+  caller: Caller,
+  changeUuid: string,
+): Promise<Outcome<ConfirmedChange>> {
+  const [found] = await executor.rows<ConfirmedRow>(confirmStatement, [changeUuid, caller.accountUuid]);
   if (found === undefined) return refuse('not_found');
-  if (found.confirmed_at !== null) return done(found.confirmed_at);
+  if (found.confirmed_at !== null) {
+    return done({ confirmedAt: found.confirmed_at, fresh: found.fresh, ruleUuids: found.rules });
+  }
   if (found.superseded_by !== null) {
     return refuse('conflict', {
       field: '',

@@ -5,6 +5,7 @@ import type { Executor } from './executor.ts';
 import { findGrantFaults, grantSubnets, refuseGrant } from './grant-subnets.ts';
 import { loadAccount } from './load-account.ts';
 import { done, type Outcome } from './outcome.ts';
+import { withinQuota } from './quota.ts';
 
 export interface NewUser {
   readonly uuid: string;
@@ -50,6 +51,9 @@ export async function createUser(executor: Executor, user: NewUser): Promise<Out
     ...(await findGrantFaults(executor, user.providerUuid, user.uuid, user.subnets)),
   ];
   if (faults.length > 0) return refuseGrant(faults);
+  const { providerUuid } = user;
+  const within = await withinQuota(executor, { accountUuid: providerUuid, providerUuid }, 'users', 1);
+  if (!within.ok) return within;
   await executor.rows(createStatement, [
     user.uuid,
     user.providerUuid,

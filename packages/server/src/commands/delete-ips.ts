@@ -10,16 +10,14 @@ import type { Problem } from '@levee/contract/errors.ts';
 import { comparePrefixes, type Prefix, prefixContains, prefixesOverlap } from '@levee/core/net/prefix.ts';
 import { formatPrefix, prefixFromTrusted } from '@levee/core/net/prefix-text.ts';
 import { prefixesOfRange, rangeOfPrefix } from '@levee/core/net/range.ts';
-import type { AccountWithSubnets } from './account-row.ts';
-import { noSuchUser } from './add-ips.ts';
+import { type ChangedAccount, noSuchUser } from './add-ips.ts';
 import type { Executor } from './executor.ts';
 import { loadAccount, lockUser, touchAccount } from './load-account.ts';
 import { done, type Outcome, refuse } from './outcome.ts';
 import { withdrawSpace } from './pending-undo.ts';
 import type { ChangePlace } from './stored-row.ts';
 
-export interface IpsDeleted {
-  readonly account: AccountWithSubnets;
+export interface IpsDeleted extends ChangedAccount {
   readonly removedRules: number;
   /** The last of the changes; undefined when no rule was concerned. */
   readonly change: ChangePlace | undefined;
@@ -77,6 +75,7 @@ export async function deleteIps(
   taken: readonly Prefix[],
 ): Promise<Outcome<IpsDeleted>> {
   if (!(await lockUser(executor, providerUuid, userUuid))) return refuse('not_found', noSuchUser(userUuid));
+  const before = await loadAccount(executor, userUuid);
   const rows = await executor.rows<HeldRow>(lockStatement, [userUuid]);
   const held = rows.map((row) => ({ prefix: prefixFromTrusted(row.subnet), providerSubnet: row.provider_subnet }));
   const problems = findNotHeld(
@@ -104,9 +103,9 @@ export async function deleteIps(
   }
   await touchAccount(executor, userUuid);
   const account = await loadAccount(executor, userUuid);
-  if (account === undefined) return refuse('not_found', noSuchUser(userUuid));
+  if (before === undefined || account === undefined) throw new Error('a locked account is gone');
   const removedRules = marked?.removed ?? 0;
-  return done({ account, removedRules, change: removedRules > 0 ? marked : undefined });
+  return done({ before, account, removedRules, change: removedRules > 0 ? marked : undefined });
 }
 
 function findNotHeld(taken: readonly Prefix[], held: readonly Prefix[]): Problem[] {

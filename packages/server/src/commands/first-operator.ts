@@ -2,6 +2,7 @@
  * Makes the operator of a new installation with its first key. On one that has an operator it does nothing, whatever
  * key is given: replicas that start at once and later starts find it done.
  */
+import { recordOwnAction } from '../store/own-actions.ts';
 import { createApiKey } from './api-key.ts';
 import type { Executor } from './executor.ts';
 
@@ -33,6 +34,14 @@ export async function createFirstOperator(
     readOnly: false,
     sources: undefined,
     expiresAt: undefined,
+  });
+  const { accountUuid } = operator;
+  await recordOwnAction(executor.client, {
+    action: 'install',
+    kind: 'account',
+    uuid: accountUuid,
+    ownerUuid: accountUuid,
+    after: { role: 'operator', name: 'operator' },
   });
   return true;
 }

@@ -10,6 +10,7 @@ import { type Confirmation, saveConfirmation } from './confirmation.ts';
 import type { Executor } from './executor.ts';
 import { done, type Outcome, refuse } from './outcome.ts';
 import { findPlace, notAllowed } from './own-space.ts';
+import { withinQuota } from './quota.ts';
 import { decideReplacement } from './rule-replacement.ts';
 import { hitColumns, hitsJoin, type RuleRow, ruleColumns } from './rule-row.ts';
 import type { ChangePlace } from './stored-row.ts';
@@ -27,8 +28,9 @@ export interface WantedSet {
 export interface ReplacedSet {
   /** In the order wanted. */
   readonly rows: readonly RuleRow[];
-  readonly created: number;
-  readonly removed: number;
+  readonly created: readonly RuleRow[];
+  /** As they were before. */
+  readonly removed: readonly RuleRow[];
   readonly confirmBy: Date | undefined;
   /** Undefined: nothing changed. */
   readonly change: ChangePlace | undefined;
@@ -96,6 +98,11 @@ export async function replaceRules(executor: Executor, caller: Caller, set: Want
   const fresh = set.rules.filter((_, index) => kept[index] === undefined);
   const marked =
     removed.length === 0 ? [] : await executor.rows<ChangePlace & { uuid: string }>(markStatement, [removed]);
+  // A set that does not grow is never too large: a quota below what is held takes nothing away.
+  if (fresh.length > removed.length) {
+    const within = await withinQuota(executor, caller, 'firewall_rules', fresh.length);
+    if (!within.ok) return within;
+  }
   const created =
     fresh.length === 0 || place === undefined
       ? []
@@ -127,5 +134,6 @@ export async function replaceRules(executor: Executor, caller: Caller, set: Want
   );
   const rows = set.rules.flatMap((rule, index) => rowOf.get(kept[index] ?? rule.uuid) ?? []);
   const change = created.at(-1) ?? marked.toSorted((a, b) => a.change_position - b.change_position).at(-1);
-  return done({ rows, created: created.length, removed: removed.length, confirmBy, change });
+  const gone = removed.flatMap((uuid) => rowOf.get(uuid) ?? []);
+  return done({ rows, created, removed: gone, confirmBy, change });
 }

@@ -6,7 +6,7 @@ const resetStatement = {
   name: 'password_reset',
   text: `update account set password_hash = $3, updated_at = date_trunc('milliseconds', now())
     where lower(email) = lower($2) and provider_uuid = $1 and role = 'user' and deletion_marked_at is null
-    returning uuid`,
+    returning uuid::text as uuid`,
 };
 
 export async function resetPassword(
@@ -14,9 +14,9 @@ export async function resetPassword(
   providerUuid: string,
   email: string,
   passwordHash: string,
-): Promise<Outcome<undefined>> {
-  const rows = await executor.rows(resetStatement, [providerUuid, email, passwordHash]);
-  if (rows.length > 0) return done(undefined);
+): Promise<Outcome<{ readonly userUuid: string }>> {
+  const [user] = await executor.rows<{ uuid: string }>(resetStatement, [providerUuid, email, passwordHash]);
+  if (user !== undefined) return done({ userUuid: user.uuid });
   return refuse('not_found', {
     field: '/email',
     code: 'not_found',

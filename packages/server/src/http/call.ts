@@ -59,10 +59,10 @@ export interface Written {
   readonly uuids?: readonly string[];
   readonly render: () => string | Promise<string>;
   /**
-   * What was done, for the audit log: kept in the transaction of `run`. A command that stands alone keeps its own, in its
-   * own statement.
+   * What was done, for the audit log: kept in the transaction of `run`. Empty: nothing is different from before. `kept`:
+   * the command's own statement wrote the entries.
    */
-  readonly audit?: readonly AuditEntry[];
+  readonly audit: readonly AuditEntry[] | 'kept';
   /** How to learn what becomes of a change that is not the routers' to carry out; absent: ask them. */
   readonly settled?: (milliseconds: number) => Promise<WaitOutcome>;
   /** Called once after the commit; the answer waits for it. Never throws: what was committed is done. */

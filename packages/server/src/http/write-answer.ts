@@ -51,7 +51,8 @@ export async function answerWrite(
   const prepared = handler.prepare === undefined ? judged : await handler.prepare(judged);
   const run = async (executor: Executor) => {
     const written = await handler.run(call, executor, prepared);
-    const audit = written.ok ? (written.value.audit ?? []) : [];
+    if (!written.ok || written.value.audit === 'kept') return written;
+    const { audit } = written.value;
     if (audit.length > 0 && !executor.inTransaction) throw new Error(`${operation.id}: audit outside a transaction`);
     await saveAudit(executor, { caller: call.caller, origin: call.origin, operation: operation.id }, audit);
     return written;

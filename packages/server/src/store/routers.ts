@@ -7,6 +7,7 @@ import { KEY_RANDOM_BYTES, makeKey, parseKeyRole } from '@levee/core/account/key
 import type pg from 'pg';
 import type { Statements } from './change-log.ts';
 import { newUuid } from './new-uuid.ts';
+import { recordOwnAction } from './own-actions.ts';
 import { inTransaction } from './transaction.ts';
 
 export interface LocationRow {
@@ -79,15 +80,19 @@ export async function readRouter(db: Statements, uuid: string): Promise<RouterRo
 /**
  * Inside a transaction. The lock keeps routers from being announced there meanwhile: their foreign key waits for it.
  */
-export async function removeLocation(db: Statements, uuid: string): Promise<'removed' | 'in_use' | 'not_found'> {
-  const found = await run(db, 'select from location where uuid = $1 for update', [uuid]);
-  if (found.length === 0) return 'not_found';
+export async function removeLocation(db: Statements, uuid: string): Promise<LocationRow | 'in_use' | 'not_found'> {
+  const [found] = await run<LocationRow>(
+    db,
+    'select uuid::text as uuid, name, created_at from location where uuid = $1 for update',
+    [uuid],
+  );
+  if (found === undefined) return 'not_found';
   const removed = await run(
     db,
     `delete from location where uuid = $1 and not exists (select from router where location_uuid = $1) returning 1`,
     [uuid],
   );
-  return removed.length > 0 ? 'removed' : 'in_use';
+  return removed.length > 0 ? found : 'in_use';
 }
 
 export interface NewRouter {
@@ -177,6 +182,8 @@ export function enrolRouter(pool: pg.Pool, token: string): Promise<Enrolment> {
     // Statements of their own: only then do they see what a report stored that held the row until now.
     await run(client, 'delete from router_ack where router_uuid = $1', [row.uuid]);
     await run(client, 'delete from router_failure where router_uuid = $1', [row.uuid]);
+    const after = { name: row.name, location: row.location };
+    await recordOwnAction(client, { action: 'enrol', kind: 'router', uuid: row.uuid, after });
     return { ok: true, routerUuid: row.uuid, name: row.name, location: row.location, key };
   });
 }
@@ -185,6 +192,12 @@ export function enrolRouter(pool: pg.Pool, token: string): Promise<Enrolment> {
 export async function removeRouter(db: Statements, uuid: string): Promise<boolean> {
   return (await run(db, 'delete from router where uuid = $1 returning 1', [uuid])).length > 0;
 }
+
+/** For the audit log, of the rows `own`. */
+const enrolledText = `told as (
+    insert into audit (operation, kind, object_uuid, after)
+    select 'enrol', 'router', uuid, json_build_object('name', name) from own
+  )`;
 
 export const LOCAL_NAME = 'local';
 
@@ -217,7 +230,9 @@ export async function ensureLocalRouter(
   for (const name of [...localNames(uuid, hostName), undefined]) {
     const own = await run(
       db,
-      'update router set key_hash = $2, enrolled_at = coalesce(enrolled_at, now()) where uuid = $1 returning 1',
+      `with own as (
+          update router set key_hash = $2, enrolled_at = coalesce(enrolled_at, now()) where uuid = $1 returning uuid, name
+        ), ${enrolledText} select 1 from own`,
       [uuid, secretHash(key)],
     );
     if (own.length > 0) return { routerUuid: uuid, key, fresh: true };
@@ -225,9 +240,11 @@ export async function ensureLocalRouter(
     await run(db, 'insert into location (uuid, name) values ($1, $2) on conflict (name) do nothing', [newUuid(), name]);
     const made = await run(
       db,
-      `insert into router (uuid, name, location_uuid, key_hash, enrolled_at)
-        select $1, $2, uuid, $3, now() from location where name = $2
-        on conflict do nothing returning 1`,
+      `with own as (
+          insert into router (uuid, name, location_uuid, key_hash, enrolled_at)
+          select $1, $2, uuid, $3, now() from location where name = $2
+          on conflict do nothing returning uuid, name
+        ), ${enrolledText} select 1 from own`,
       [uuid, name, secretHash(key)],
     );
     if (made.length > 0) return { routerUuid: uuid, key, fresh: true };

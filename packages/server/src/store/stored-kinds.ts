@@ -5,6 +5,8 @@
  * A kind's name is that of its table and of its entries in the change log.
  */
 
+import { auditedText, type OwnAction } from './own-actions.ts';
+
 export type StoredKindName = 'firewall_rule' | 'filter' | 'tunnel' | 'flowrule';
 
 export interface StoredKind {
@@ -45,9 +47,10 @@ export const storedKinds: Readonly<Record<StoredKindName, StoredKind>> = {
 
 /**
  * Text for a `with` clause: marks rows (`r`) for which `where` holds and that are not marked yet, writes the change log,
- * and leaves `marked (uuid, change_xid, change_position)`. `from`: an earlier part that `where` joins.
+ * and leaves `marked (uuid, change_xid, change_position)`. `from`: an earlier part that `where` joins. `action`: the service
+ * does it of its own, and it is that in the audit log; what an account does its command tells.
  */
-export function markingText(name: StoredKindName, where: string, from?: string): string {
+export function markingText(name: StoredKindName, where: string, from?: string, action?: OwnAction): string {
   const { holdsGrant, released } = storedKinds[name];
   const release =
     released === undefined
@@ -58,8 +61,17 @@ export function markingText(name: StoredKindName, where: string, from?: string):
         updated_at = greatest(r.updated_at, date_trunc('milliseconds', now())),${holdsGrant ? ' subnet = null,' : ''}
         change_xid = pg_current_xact_id(), change_position = nextval('change_position')
       ${from === undefined ? '' : `from ${from} `}where (${where}) and r.deletion_marked_at is null
-      returning r.uuid, r.change_xid, r.change_position
+      returning r.uuid, r.change_xid, r.change_position${action === undefined ? '' : toldColumns}
     )${release}, logged as (
       insert into change (position, kind, object_uuid) select change_position, '${name}', uuid from marked
+    )${action === undefined ? '' : toldText(name, action)}`;
+}
+
+const toldColumns = `, r.owner_uuid, r.provider_uuid, ${auditedText('r.fields', 'r.expires_at')} as told`;
+
+function toldText(name: StoredKindName, action: OwnAction): string {
+  return `, told as (
+      insert into audit (operation, kind, object_uuid, owner_uuid, provider_uuid, before)
+      select '${action}', '${name}', uuid, owner_uuid, provider_uuid, told from marked
     )`;
 }

@@ -3,6 +3,7 @@
  * transaction; writes the change log's entries for what it changes.
  */
 import type pg from 'pg';
+import { auditedText } from './own-actions.ts';
 import { markingText } from './stored-kinds.ts';
 
 /** How to take one rule back to what it was before a change that awaits confirmation. */
@@ -25,7 +26,7 @@ export interface UndoRule {
 }
 
 /** Taking back a creation: the rule goes the way of every deleted rule. */
-const MARK = `with ${markingText('firewall_rule', 'r.uuid = $1 and r.change_position = $2')} select 1 from marked`;
+const MARK = `with ${markingText('firewall_rule', 'r.uuid = $1 and r.change_position = $2', undefined, 'undo')} select 1 from marked`;
 
 /**
  * Taking back a change or a deletion. The destination may have changed hands meanwhile: a rule is restored only where
@@ -42,15 +43,23 @@ const PLACE = `place as (
     limit 1
   )`;
 
-const RESTORE = `with ${PLACE}, restored as (
+const RESTORE = `with ${PLACE}, before as (
+    select ${auditedText('fields', 'expires_at')} as told, deletion_marked_at is not null as deleted
+    from firewall_rule where uuid = $1
+  ), restored as (
     update firewall_rule r set dst = $4, subnet = place.subnet, fields = $5, expires_at = $6,
       deletion_marked_at = null, updated_at = date_trunc('milliseconds', now()),
       change_xid = pg_current_xact_id(), change_position = nextval('change_position')
     from place
     where r.uuid = $1 and r.change_position = $2 and r.owner_uuid = $3
-    returning r.uuid, r.change_position
+    returning r.uuid, r.change_position, r.owner_uuid, r.provider_uuid, ${auditedText('r.fields', 'r.expires_at')} as told
   ), logged as (
     insert into change (position, kind, object_uuid) select change_position, 'firewall_rule', uuid from restored
+  ), told as (
+    insert into audit (operation, kind, object_uuid, owner_uuid, provider_uuid, before, after)
+    select 'undo', 'firewall_rule', r.uuid, r.owner_uuid, r.provider_uuid,
+      case when not before.deleted then before.told end, r.told
+    from restored r, before
   )
   select 1 from restored`;
 

@@ -20,7 +20,7 @@ const EXPIRED: readonly NamedText[] = kinds.map(({ name }) => ({
   text: `with due as (
       select uuid from ${name} where expires_at <= now() and deletion_marked_at is null
       order by expires_at limit ${BATCH} for update skip locked
-    ), ${markingText(name, 'r.uuid = due.uuid', 'due')}
+    ), ${markingText(name, 'r.uuid = due.uuid', 'due', 'expire')}
     select 1 from marked`,
 }));
 

@@ -5,14 +5,15 @@ import type { Packet } from '@levee/core/firewall/packet.ts';
 import { parseRule } from '@levee/core/firewall/parse.ts';
 import type { CanonicalRule } from '@levee/core/firewall/wire.ts';
 import type pg from 'pg';
+import { type AuditEntry, objectEntry } from '../../commands/audit.ts';
 import { changeRule } from '../../commands/change-rule.ts';
 import { type Confirmation, confirmChange } from '../../commands/confirmation.ts';
-import { type CreatedRule, createRules } from '../../commands/create-rule.ts';
+import { type CreatedRule, createRuleWithinQuota } from '../../commands/create-rule.ts';
 import type { Executor } from '../../commands/executor.ts';
 import { explainPacket } from '../../commands/explain-packet.ts';
 import { ruleChunks } from '../../commands/list-rules.ts';
 import { markObject } from '../../commands/mark-object.ts';
-import { type Outcome, refuse } from '../../commands/outcome.ts';
+import { refuse } from '../../commands/outcome.ts';
 import { mayRead, type RuleReader } from '../../commands/read-rules.ts';
 import { replaceRules } from '../../commands/replace-rules.ts';
 import type { RuleCreator } from '../../commands/rule-creator.ts';
@@ -45,12 +46,14 @@ export function firewallHandlers(services: FirewallServices): Record<string, Han
     chunks: (scope) => ruleChunks(services.pool, scope),
     render: (row) => renderRule(row, states),
   };
-  const changed = (outcome: Outcome<CreatedRule>, confirm: Confirmation | undefined): Wrote => {
-    if (!outcome.ok) return outcome;
-    const { row, confirmBy } = outcome.value;
+  const written = (
+    { row, confirmBy }: CreatedRule,
+    confirm: Confirmation | undefined,
+    audit: readonly AuditEntry[] | 'kept',
+  ): Wrote => {
     const extra = confirmationText(confirm?.changeUuid, confirmBy);
     const render = () => renderRule(row, states, extra).text;
-    return { ok: true, value: { change: cursorOf(row), uuids: [row.uuid], render } };
+    return { ok: true, value: { change: cursorOf(row), uuids: [row.uuid], render, audit } };
   };
   return {
     createFirewallRule: {
@@ -66,11 +69,11 @@ export function firewallHandlers(services: FirewallServices): Record<string, Han
         async run(call, executor, { uuid, canonical, meta }: JudgedRule) {
           const confirm = confirmationOf(meta);
           const expiresAt = meta.expiresAt ?? undefined;
-          const rule = { caller: call.caller, uuid, canonical, expiresAt, confirm };
-          if (!executor.inTransaction) return changed(await services.creator.create(rule), confirm);
-          const [outcome] = await createRules(executor, [rule]);
-          if (outcome === undefined) throw new Error('a rule without an outcome');
-          return changed(outcome, confirm);
+          const rule = { caller: call.caller, uuid, canonical, expiresAt, confirm, origin: call.origin };
+          const outcome = await (executor.inTransaction
+            ? createRuleWithinQuota(executor, rule)
+            : services.creator.create(rule));
+          return outcome.ok ? written(outcome.value, confirm, 'kept') : outcome;
         },
       },
     },
@@ -84,25 +87,30 @@ export function firewallHandlers(services: FirewallServices): Record<string, Han
           const { fields, meta, problems } = splitRuleBody(call.body, services.now(), 'change');
           const confirm = confirmationOf(meta);
           const change = { uuid: uuid.toLowerCase(), fields, expiresAt: meta.expiresAt, confirm, problems };
-          return changed(await changeRule(executor, call.caller, change), confirm);
+          const outcome = await changeRule(executor, call.caller, change);
+          if (!outcome.ok) return outcome;
+          const { before, row } = outcome.value;
+          const entry = objectEntry('firewall_rule', before, row, confirm?.changeUuid);
+          return written(outcome.value, confirm, [entry]);
         },
       },
     },
     readFirewallRule: { read: (call: Call) => readRule(services, call) },
     deleteFirewallRule: {
       write: {
-        alone: true,
         async run(call, executor) {
           const uuid = call.params.uuid ?? '';
           if (!isUuid(uuid)) return refuse('not_found');
           const outcome = await markObject(executor, call.caller, 'firewall_rule', uuid);
           if (!outcome.ok) return outcome;
+          const { before, change, fresh } = outcome.value;
           const body = JSON.stringify({
             uuid: uuid.toLowerCase(),
             state: 'marked_for_deletion',
             message: 'The firewall rule is marked for deletion.',
           });
-          return { ok: true, value: { change: cursorOf(outcome.value.change), render: () => body } };
+          const audit = fresh ? [objectEntry('firewall_rule', before, undefined)] : [];
+          return { ok: true, value: { change: cursorOf(change), render: () => body, audit } };
         },
       },
     },
@@ -133,24 +141,24 @@ export function firewallHandlers(services: FirewallServices): Record<string, Han
           const outcome = await explainPacket(executor, call.caller, packet);
           if (!outcome.ok) return outcome;
           const body = JSON.stringify(outcome.value);
-          return { ok: true, value: { render: () => body } };
+          return { ok: true, value: { render: () => body, audit: [] } };
         },
       },
     },
     confirmChange: {
       write: {
-        alone: true,
         async run(call, executor) {
-          const uuid = call.params.change_uuid ?? '';
+          const uuid = (call.params.change_uuid ?? '').toLowerCase();
           if (!isUuid(uuid)) return refuse('not_found');
           const outcome = await confirmChange(executor, call.caller, uuid);
           if (!outcome.ok) return outcome;
-          const body = JSON.stringify({
-            change_uuid: uuid.toLowerCase(),
-            confirmed_at: outcome.value.toISOString(),
-            message: 'The change is confirmed and stays.',
-          });
-          return { ok: true, value: { render: () => body } };
+          const { confirmedAt, fresh, ruleUuids } = outcome.value;
+          const confirmed = { change_uuid: uuid, confirmed_at: confirmedAt.toISOString() };
+          const body = JSON.stringify({ ...confirmed, message: 'The change is confirmed and stays.' });
+          const { accountUuid: ownerUuid, providerUuid } = call.caller;
+          const after = { confirmed_at: confirmed.confirmed_at, firewall_rules: ruleUuids };
+          const audit = fresh ? [{ kind: 'change', uuid, ownerUuid, providerUuid, after } as const] : [];
+          return { ok: true, value: { render: () => body, audit } };
         },
       },
     },
@@ -196,10 +204,14 @@ async function replace(
   const outcome = await replaceRules(executor, call.caller, { dst, rules, confirm });
   if (!outcome.ok) return outcome;
   const { rows, created, removed, change, confirmBy } = outcome.value;
-  const counts = `"created":${created},"kept":${rows.length - created},"removed":${removed}`;
+  const counts = `"created":${created.length},"kept":${rows.length - created.length},"removed":${removed.length}`;
   const extra = confirmationText(confirm?.changeUuid, confirmBy);
   const render = () =>
     `{"dst":"${dst}","rules":[${rows.map((row) => renderRule(row, services.states).text).join(',')}],${counts}${extra}}`;
   const uuids = rows.map((row) => row.uuid);
-  return { ok: true, value: { change: change === undefined ? undefined : cursorOf(change), uuids, render } };
+  const audit = [
+    ...removed.map((row) => objectEntry('firewall_rule', row, undefined)),
+    ...created.map((row) => objectEntry('firewall_rule', undefined, row, confirm?.changeUuid)),
+  ];
+  return { ok: true, value: { change: change === undefined ? undefined : cursorOf(change), uuids, render, audit } };
 }

@@ -25,7 +25,10 @@ export function operatorHandlers(services: OperatorServices): Record<string, Han
           const { name } = call.body as { name: string };
           const outcome = await createProvider(executor, { uuid: newUuid(), name, prefixes });
           if (!outcome.ok) return outcome;
-          return { ok: true, value: { render: () => JSON.stringify(providerJson(outcome.value)) } };
+          const { uuid } = outcome.value;
+          const json = providerJson(outcome.value);
+          const audit = [{ kind: 'account', uuid, ownerUuid: uuid, providerUuid: uuid, after: json } as const];
+          return { ok: true, value: { render: () => JSON.stringify(json), audit } };
         },
       },
     },

@@ -12,10 +12,12 @@ import {
   readApiKey,
   revokeApiKey,
 } from '../../commands/api-key.ts';
+import type { AuditEntry } from '../../commands/audit.ts';
 import { executorOf } from '../../commands/executor.ts';
 import { findWider, type KeyLimits } from '../../commands/key-limits.ts';
 import { loadAccount } from '../../commands/load-account.ts';
 import { refuse } from '../../commands/outcome.ts';
+import { withinQuota } from '../../commands/quota.ts';
 import { newUuid } from '../../store/new-uuid.ts';
 import type { KeyRing } from '../authentication.ts';
 import { type Handler, isSound, judgedBy, membersOf } from '../call.ts';
@@ -60,17 +62,21 @@ export function serviceHandlers(services: ServiceServices): Record<string, Handl
           const body = call.body as KeyBody;
           const holder = await findKeyHolder(executor, call.caller, body.account_uuid);
           if (!holder.ok) return holder;
+          const { uuid: accountUuid, provider_uuid: providerUuid } = holder.value;
+          const within = await withinQuota(executor, { accountUuid, providerUuid }, 'api_keys', 1);
+          if (!within.ok) return within;
           const text = makeKey(holder.value.role, randomBytes(KEY_RANDOM_BYTES));
           const key = await createApiKey(executor, {
             uuid: newUuid(),
-            accountUuid: holder.value.uuid,
+            accountUuid,
             hash: keyHash(text),
             name: body.name,
             readOnly: body.read_only ?? false,
             sources: sources?.map(formatPrefix),
             expiresAt,
           });
-          return { ok: true, value: { render: () => JSON.stringify({ ...apiKeyJson(key), key: text }) } };
+          const audit = [keyEntry(undefined, key, providerUuid)];
+          return { ok: true, value: { render: () => JSON.stringify({ ...apiKeyJson(key), key: text }), audit } };
         },
       },
     },
@@ -90,12 +96,14 @@ export function serviceHandlers(services: ServiceServices): Record<string, Handl
           if (!isUuid(uuid)) return refuse('not_found');
           const outcome = await revokeApiKey(executor, call.caller, uuid);
           if (!outcome.ok) return outcome;
-          const json = { ...apiKeyJson(outcome.value), message: 'The API key is revoked.' };
+          const { before, key, providerUuid } = outcome.value;
+          const json = { ...apiKeyJson(key), message: 'The API key is revoked.' };
           return {
             ok: true,
             value: {
               render: () => JSON.stringify(json),
-              committed: () => services.keys.forget(outcome.value.uuid),
+              committed: () => services.keys.forget(key.uuid),
+              audit: before.revoked_at === null ? [keyEntry(before, key, providerUuid)] : [],
             },
           };
         },
@@ -125,6 +133,18 @@ export function serviceHandlers(services: ServiceServices): Record<string, Handl
       },
     },
     readOpenapi: { read: () => ({ ok: true, answer: { body: services.openapi() } }) },
+  };
+}
+
+function keyEntry(before: ApiKeyFacts | undefined, key: ApiKeyFacts, providerUuid: string | null): AuditEntry {
+  const { uuid, account_uuid: ownerUuid } = key;
+  return {
+    kind: 'api_key',
+    uuid,
+    ownerUuid,
+    providerUuid,
+    before: before && apiKeyJson(before),
+    after: apiKeyJson(key),
   };
 }
 

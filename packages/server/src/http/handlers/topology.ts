@@ -1,8 +1,10 @@
 /** From the operator's requests about locations and routers to rows and answers. Decides nothing itself. */
+import type { AuditKind } from '@levee/contract/schemas/audit.ts';
 import { formatAddress } from '@levee/core/net/address.ts';
 import { readAddress } from '@levee/core/net/read.ts';
 import { type Problem, quote } from '@levee/core/problem.ts';
 import type pg from 'pg';
+import type { AuditEntry } from '../../commands/audit.ts';
 import { refuse } from '../../commands/outcome.ts';
 import {
   createLocation,
@@ -34,7 +36,9 @@ export function topologyHandlers(services: TopologyServices): Record<string, Han
         async run(call, executor) {
           const { name } = call.body as { name: string };
           const location = await createLocation(executor.client, name);
-          return { ok: true, value: { render: () => JSON.stringify(locationJson(location)) } };
+          const json = locationJson(location);
+          const audit = [entry('location', location.uuid, undefined, json)];
+          return { ok: true, value: { render: () => JSON.stringify(json), audit } };
         },
       },
     },
@@ -51,7 +55,8 @@ export function topologyHandlers(services: TopologyServices): Record<string, Han
           const outcome = isUuid(uuid) ? await removeLocation(executor.client, uuid) : 'not_found';
           if (outcome === 'not_found') return refuse('not_found');
           if (outcome === 'in_use') return refuse('conflict', locationInUse);
-          return { ok: true, value: { render: () => removedJson(uuid, 'The location is removed.') } };
+          const audit = [entry('location', outcome.uuid, locationJson(outcome), undefined)];
+          return { ok: true, value: { render: () => removedJson(uuid, 'The location is removed.'), audit } };
         },
       },
     },
@@ -66,8 +71,10 @@ export function topologyHandlers(services: TopologyServices): Record<string, Han
           const { name, location } = call.body as { name: string; location: string };
           const created = await createRouter(executor.client, { name, location, tunnelAddresses });
           if (!created.ok) return refuse('not_found', noLocation(location));
-          const json = { ...announcedJson(created.router), ...tokenJson(created) };
-          return { ok: true, value: { render: () => JSON.stringify(json), committed } };
+          const announced = announcedJson(created.router);
+          const json = { ...announced, ...tokenJson(created) };
+          const audit = [entry('router', created.router.uuid, undefined, announced)];
+          return { ok: true, value: { render: () => JSON.stringify(json), committed, audit } };
         },
       },
     },
@@ -95,8 +102,11 @@ export function topologyHandlers(services: TopologyServices): Record<string, Han
           const message = enrolled
             ? "The router's present key works until the token is used, and no longer."
             : 'A token that was issued before is void.';
-          const json = { ...announcedJson(renewed.router), ...tokenJson(renewed), message };
-          return { ok: true, value: { render: () => JSON.stringify(json) } };
+          const announced = announcedJson(renewed.router);
+          const json = { ...announced, ...tokenJson(renewed), message };
+          // What changed is the token alone, which is nobody's to read.
+          const audit = [entry('router', renewed.router.uuid, announced, announced)];
+          return { ok: true, value: { render: () => JSON.stringify(json), audit } };
         },
       },
     },
@@ -104,13 +114,20 @@ export function topologyHandlers(services: TopologyServices): Record<string, Han
       write: {
         async run(call, executor) {
           const uuid = call.params.uuid ?? '';
-          if (!isUuid(uuid) || !(await removeRouter(executor.client, uuid))) return refuse('not_found');
+          const router = isUuid(uuid) ? await readRouter(executor.client, uuid) : undefined;
+          if (router === undefined || !(await removeRouter(executor.client, uuid))) return refuse('not_found');
           const message = 'The router is removed: its key is void, and nothing waits for it any more.';
-          return { ok: true, value: { render: () => removedJson(uuid, message), committed } };
+          const audit = [entry('router', router.uuid, announcedJson(router), undefined)];
+          return { ok: true, value: { render: () => removedJson(uuid, message), committed, audit } };
         },
       },
     },
   };
+}
+
+/** Places and routers are the installation's: no account's. */
+function entry(kind: AuditKind, uuid: string, before: object | undefined, after: object | undefined): AuditEntry {
+  return { kind, uuid, ownerUuid: null, providerUuid: null, before, after };
 }
 
 function locationJson(location: LocationRow): object {

@@ -5,6 +5,7 @@ import { formatPrefix } from '@levee/core/net/prefix-text.ts';
 import type { Problem } from '@levee/core/problem.ts';
 import type { AccountWithSubnets } from '../../commands/account-row.ts';
 import { addIps } from '../../commands/add-ips.ts';
+import type { AuditEntry } from '../../commands/audit.ts';
 import { createUser } from '../../commands/create-user.ts';
 import { deleteIps } from '../../commands/delete-ips.ts';
 import { hashPassword, passwordProblem } from '../../commands/password.ts';
@@ -24,6 +25,18 @@ export function userJson(account: AccountWithSubnets): object {
     ips: account.subnets,
     created_at: account.created_at.toISOString(),
     updated_at: account.updated_at.toISOString(),
+  };
+}
+
+function userEntry(before: AccountWithSubnets | undefined, after: AccountWithSubnets | undefined): AuditEntry {
+  const { uuid, provider_uuid } = (after ?? before) as AccountWithSubnets;
+  return {
+    kind: 'account',
+    uuid,
+    ownerUuid: uuid,
+    providerUuid: provider_uuid,
+    before: before && userJson(before),
+    after: after && userJson(after),
   };
 }
 
@@ -53,7 +66,8 @@ export function userHandlers(): Record<string, Handler> {
             subnets,
           });
           if (!outcome.ok) return outcome;
-          return { ok: true, value: { render: () => JSON.stringify(userJson(outcome.value)) } };
+          const audit = [userEntry(undefined, outcome.value)];
+          return { ok: true, value: { render: () => JSON.stringify(userJson(outcome.value)), audit } };
         },
       },
     },
@@ -64,7 +78,9 @@ export function userHandlers(): Record<string, Handler> {
           const { user_uuid } = call.body as { user_uuid: string };
           const outcome = await addIps(executor, call.caller.accountUuid, user_uuid, subnets.map(formatPrefix));
           if (!outcome.ok) return outcome;
-          return { ok: true, value: { render: () => JSON.stringify(userJson(outcome.value)) } };
+          const { before, account } = outcome.value;
+          const audit = [userEntry(before, account)];
+          return { ok: true, value: { render: () => JSON.stringify(userJson(account)), audit } };
         },
       },
     },
@@ -75,10 +91,11 @@ export function userHandlers(): Record<string, Handler> {
           const { user_uuid } = call.body as { user_uuid: string };
           const outcome = await deleteIps(executor, call.caller.accountUuid, user_uuid, subnets);
           if (!outcome.ok) return outcome;
-          const { account, removedRules, change } = outcome.value;
+          const { before, account, removedRules, change } = outcome.value;
           const json = { ...userJson(account), removed: { firewall_rules: removedRules } };
           const cursor = change && { xid: change.change_xid, position: change.change_position };
-          return { ok: true, value: { change: cursor, render: () => JSON.stringify(json) } };
+          const audit = [userEntry(before, account)];
+          return { ok: true, value: { change: cursor, render: () => JSON.stringify(json), audit } };
         },
       },
     },
@@ -94,7 +111,10 @@ export function userHandlers(): Record<string, Handler> {
           const outcome = await resetPassword(executor, call.caller.accountUuid, email, passwordHash);
           if (!outcome.ok) return outcome;
           const body = JSON.stringify({ message: 'The password has been reset.' });
-          return { ok: true, value: { render: () => body } };
+          const { accountUuid: providerUuid } = call.caller;
+          const { userUuid: uuid } = outcome.value;
+          const audit = [{ kind: 'account', uuid, ownerUuid: uuid, providerUuid } as const];
+          return { ok: true, value: { render: () => body, audit } };
         },
       },
     },
