@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import type { TSchema } from 'typebox';
 import { Check, Errors } from 'typebox/value';
-import { errors } from './errors.ts';
+import { errorBody, errors } from './errors.ts';
 import { type Json, openapiDocument } from './openapi.ts';
+import { parameterExample } from './openapi-examples.ts';
 import { renderOpenapiFile } from './openapi-file.ts';
 import { errorsOf } from './operation.ts';
 import { operations } from './operations.ts';
@@ -99,6 +101,25 @@ test('every operation that takes a body has an example that its schema accepts',
       JSON.stringify([operation.id, Errors(operation.body, operation.example.body)]),
     );
   }
+});
+
+test('every parameter has an example that its schema accepts, and every error has one', () => {
+  const responses = (document.components as { responses: Record<string, unknown> }).responses;
+  for (const [name, response] of Object.entries(responses)) {
+    const { examples } = (response as { content: Record<string, { examples: Record<string, { value: unknown }> }> })
+      .content['application/json'] ?? { examples: {} };
+    assert.deepEqual(Object.keys(examples).sort(), name.split('.').slice(1).sort(), name);
+    for (const { value } of Object.values(examples)) assert.ok(Check(errorBody, value), JSON.stringify(value));
+  }
+  const absent: string[] = [];
+  for (const { id, params, query } of operations) {
+    for (const [name, schema] of Object.entries({ ...params?.properties, ...query?.properties })) {
+      const example = parameterExample(name, schema as object);
+      if (example === undefined) absent.push(`${id} ${name}`);
+      else assert.ok(Check(schema as TSchema, example), `${id} ${name}: ${example}`);
+    }
+  }
+  assert.deepEqual(absent, [], 'give `examples` in the schema of the parameter');
 });
 
 test('every pattern is told in words too', () => {

@@ -3,6 +3,8 @@
  * schemas (`$id`) become components; everything else stands where it is used.
  */
 import { type ErrorCode, errorBody, errors } from './errors.ts';
+import { answerExample, errorExample, parameterExample } from './openapi-examples.ts';
+import { description, servers, tags, title } from './openapi-texts.ts';
 import { errorsOf, type Operation } from './operation.ts';
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
@@ -12,14 +14,6 @@ export interface OpenapiOptions {
   /** Ends in the version segment. */
   readonly baseUrl: string;
 }
-
-const tags: readonly { name: string; description: string }[] = [
-  { name: 'DDoS Mitigation', description: "The caller's own rules, filters, flowrules and attacks." },
-  { name: 'DDoS Mitigation [Provider]', description: "What concerns all of a provider's users." },
-  { name: 'Network', description: 'Tunnels and reverse DNS.' },
-  { name: 'extension', description: 'Beyond the given interface; clients written for that alone need none of it.' },
-  { name: 'operator', description: 'For whoever runs the installation.' },
-];
 
 export function openapiDocument(operations: readonly Operation[], options: OpenapiOptions): JsonObject {
   const components: Components = { schemas: new Map(), responses: new Map() };
@@ -34,15 +28,14 @@ export function openapiDocument(operations: readonly Operation[], options: Opena
   return {
     openapi: '3.1.0',
     info: {
-      title: 'Network protection management service',
+      title,
       version: '1.0.0',
-      description:
-        'Firewall rules, filters, flowrules, attacks, tunnels, reverse DNS and the users of a network provider.',
+      description,
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    servers: [{ url: options.baseUrl }],
+    servers: servers(options.baseUrl),
     security: [{ apiKey: [] }],
-    tags: tags.filter(({ name }) => used.has(name as Operation['tag'])).map((tag) => ({ ...tag })),
+    tags: tags.filter(({ name }) => used.has(name)).map((tag) => ({ ...tag })),
     paths,
     components: {
       securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' } },
@@ -91,44 +84,47 @@ function parametersOf(operation: Operation, components: Components): Json[] {
   ] as const) {
     const required = new Set<string>(schema?.required ?? []);
     for (const [name, property] of Object.entries(schema?.properties ?? {})) {
-      const { description, ...rest } = schemaObject(property as object, components) as JsonObject;
+      const { description, examples: _, ...rest } = schemaObject(property as object, components) as JsonObject;
       const parameter: JsonObject = { name, in: where, required: required.has(name), schema: rest };
       if (description !== undefined) parameter.description = description;
+      const example = parameterExample(name, property as object);
+      if (example !== undefined) parameter.example = example as Json;
       parameters.push(parameter);
     }
   }
   if (operation.method === 'POST') {
     parameters.push(
-      header('Idempotency-Key', 'Within 24 hours the same key with the same request replays the first answer.', {
-        type: 'string',
-        minLength: 1,
-        maxLength: 255,
-      }),
+      header(
+        'Idempotency-Key',
+        'Within 24 hours the same key with the same request replays the first answer.',
+        { type: 'string', minLength: 1, maxLength: 255 },
+        'order-4711',
+      ),
     );
   }
   if (operation.waits) {
     const text =
       '`wait=N`: answer when it is known what becomes of the change, or after N seconds (at most 30). ' +
       '`Preference-Applied` says which.';
-    parameters.push(header('Prefer', text, { type: 'string' }));
+    parameters.push(header('Prefer', text, { type: 'string' }, 'wait=10'));
   }
   if (operation.entityTag) {
-    parameters.push(header('If-None-Match', 'Entity tags that the client holds.', { type: 'string' }));
+    const text = 'Entity tags that the client holds, from the header `ETag`.';
+    parameters.push(header('If-None-Match', text, { type: 'string' }, '"y3ZbdmGLhYkz8uLcJ9fNqCmL2bA"'));
   }
   return parameters;
 }
 
-function header(name: string, description: string, schema: JsonObject): Json {
-  return { name, in: 'header', required: false, description, schema };
+function header(name: string, description: string, schema: JsonObject, example: string): Json {
+  return { name, in: 'header', required: false, description, schema, example };
 }
 
 function responsesOf(operation: Operation, components: Components): JsonObject {
   const answer: JsonObject = { schema: schemaObject(operation.answer, components) };
-  if (operation.example?.answer !== undefined) answer.example = operation.example.answer as Json;
-  const done: JsonObject = { description: 'Done.', content: { [operation.answerMedia ?? 'application/json']: answer } };
-  const headers = answerHeaders(operation);
-  if (Object.keys(headers).length > 0) done.headers = headers;
-  const responses: JsonObject = { '200': done };
+  const example = answerExample(operation);
+  if (example !== undefined) answer.example = example as Json;
+  const content = { [operation.answerMedia ?? 'application/json']: answer };
+  const responses: JsonObject = { '200': { description: 'Done.', headers: answerHeaders(operation), content } };
   if (operation.entityTag) responses['304'] = { description: 'The client holds this very answer.' };
   const byStatus = Map.groupBy(errorsOf(operation), (code) => errors[code].status);
   for (const status of [...byStatus.keys()].sort((a, b) => a - b)) {
@@ -142,6 +138,10 @@ function answerHeaders(operation: Operation): JsonObject {
   const add = (name: string, description: string) => {
     headers[name] = { description, schema: { type: 'string' } };
   };
+  add('X-Request-Id', 'Names the request in the log: as it was sent, or made.');
+  if (operation.query?.properties.limit !== undefined) {
+    add('Link', 'With `limit`, where there is more: `<…>; rel="next"`, the next page (RFC 8288).');
+  }
   if (operation.entityTag) add('ETag', 'Names this very answer.');
   if (operation.waits) {
     add(
@@ -164,9 +164,10 @@ function answerHeaders(operation: Operation): JsonObject {
 /** Named by what it can say: many operations share each. */
 function errorResponse(status: number, codes: readonly ErrorCode[], responses: Map<string, Json>): Json {
   const name = `${status}.${codes.toSorted().join('.')}`;
+  const examples = Object.fromEntries(codes.map((code) => [code, { value: errorExample(code) as Json }]));
   responses.set(name, {
     description: codes.map((code) => `\`${code}\`: ${errors[code].summary}`).join(' '),
-    content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+    content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' }, examples } },
   });
   return { $ref: `#/components/responses/${name}` };
 }

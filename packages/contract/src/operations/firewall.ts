@@ -126,7 +126,13 @@ export const firewallOperations: readonly Operation[] = [
       'with the same fields stays as it is, with its uuid and counters.',
     access: 'write',
     query: Type.Object(
-      { dst: Type.String({ maxLength: 64, description: 'The destination: an address or a subnet.' }) },
+      {
+        dst: Type.String({
+          maxLength: 64,
+          description: 'The destination: an address or a subnet.',
+          examples: ['203.0.113.7'],
+        }),
+      },
       { additionalProperties: false },
     ),
     body: firewallRuleReplace,

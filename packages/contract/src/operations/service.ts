@@ -75,5 +75,9 @@ export const serviceOperations: readonly Operation[] = [
     answer: Type.Object({ openapi: Type.String() }, { additionalProperties: true }),
     errors: [],
     entityTag: true,
+    // Itself would be without end.
+    example: {
+      answer: { openapi: '3.1.0', info: { title: 'Network protection management service', version: '1.0.0' } },
+    },
   },
 ];

@@ -1,0 +1,35 @@
+/**
+ * Examples in the OpenAPI document: what a contract's author gave, else what was recorded from a real server. Invents
+ * a value only for a parameter whose schema leaves no doubt.
+ */
+import { type ErrorCode, errors } from './errors.ts';
+import { recordedAnswers, recordedErrors } from './generated/recorded-answers.ts';
+import type { Operation } from './operation.ts';
+
+/** Identifier of an object in every example: the one that its example of creation has. */
+export const exampleUuid = '01890a5d-ac96-774b-bcce-b302099a8057';
+
+interface ParameterSchema {
+  readonly examples?: readonly unknown[];
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly format?: string;
+  readonly default?: unknown;
+}
+
+/** Undefined: the schema gives none, and a test asks for one. */
+export function parameterExample(name: string, schema: ParameterSchema): unknown {
+  if (schema.examples !== undefined) return schema.examples[0];
+  if (schema.enum !== undefined) return schema.enum[0];
+  if (schema.const !== undefined) return schema.const;
+  if (schema.default !== undefined) return schema.default;
+  return schema.format === 'uuid' || /(^|_)uuid$/.test(name) ? exampleUuid : undefined;
+}
+
+export function answerExample(operation: Operation): unknown {
+  return operation.example?.answer ?? recordedAnswers[operation.id];
+}
+
+export function errorExample(code: ErrorCode): unknown {
+  return recordedErrors[code] ?? { error: code, message: errors[code].summary, request_id: exampleUuid };
+}
