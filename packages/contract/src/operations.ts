@@ -1,9 +1,11 @@
 /** Every operation of the interface, once. An operation that no server registers answers 404 there. */
 import type { Operation } from './operation.ts';
 import { attackOperations } from './operations/attack.ts';
+import { auditOperations } from './operations/audit.ts';
 import { filterOperations } from './operations/filter.ts';
 import { firewallOperations } from './operations/firewall.ts';
 import { operatorOperations } from './operations/operator.ts';
+import { quotaOperations } from './operations/quota.ts';
 import { rdnsOperations } from './operations/rdns.ts';
 import { serviceOperations } from './operations/service.ts';
 import { tunnelOperations } from './operations/tunnel.ts';
@@ -17,5 +19,7 @@ export const operations: readonly Operation[] = [
   ...tunnelOperations,
   ...rdnsOperations,
   ...serviceOperations,
+  ...auditOperations,
   ...operatorOperations,
+  ...quotaOperations,
 ];

@@ -5,6 +5,7 @@
 import Type from 'typebox';
 import { inWords } from './in-words.ts';
 import { accountUuid, timestamp, uuid } from './object.ts';
+import { quotas } from './quota.ts';
 
 const subnetText = Type.String({ maxLength: 64, description: 'An address, or a subnet in CIDR form.' });
 
@@ -160,6 +161,7 @@ export const whoami = Type.Object(
       { additionalProperties: false },
     ),
     api_key: apiKey,
+    quotas: Type.Optional(quotas),
   },
   { $id: 'WhoAmI', additionalProperties: false },
 );

@@ -98,13 +98,13 @@ export async function withinQuota(
   return done(undefined);
 }
 
-/** At most `most`. */
+/** At most `most`; null: all of them. */
 export async function countUsed(
   executor: Executor,
   accountUuid: string,
   isProvider: boolean,
   kind: QuotaKind,
-  most: number,
+  most: number | null,
 ): Promise<number> {
   const statement = countStatement(kind, isProvider ? 'ofProvider' : 'ofAccount');
   const [row] = await executor.rows<{ used: number }>(statement, [accountUuid, most]);

@@ -15,8 +15,10 @@ import { createKeyRing, type KeyRing } from './authentication.ts';
 import type { Handler } from './call.ts';
 import { docsPaths, registerDocs } from './docs/register-docs.ts';
 import { attackHandlers } from './handlers/attack.ts';
+import { auditHandlers } from './handlers/audit.ts';
 import { firewallHandlers } from './handlers/firewall.ts';
 import { operatorHandlers } from './handlers/operator.ts';
+import { quotaHandlers } from './handlers/quota.ts';
 import { serviceHandlers } from './handlers/service.ts';
 import { topologyHandlers } from './handlers/topology.ts';
 import { userHandlers } from './handlers/user.ts';
@@ -65,6 +67,8 @@ export function createApi(services: ApiServices): Api {
     ...userHandlers(),
     ...serviceHandlers({ pool, keys, now, openapi: () => document }),
     ...operatorHandlers({ pool }),
+    ...quotaHandlers({ pool }),
+    ...auditHandlers({ pool }),
     ...topologyHandlers({ pool, routersChanged: services.routersChanged }),
   };
   const served = registerOperations(server.app, apiBase, operations, handlers, { ...services, ...server, keys });

@@ -18,6 +18,7 @@ import { findWider, type KeyLimits } from '../../commands/key-limits.ts';
 import { loadAccount } from '../../commands/load-account.ts';
 import { refuse } from '../../commands/outcome.ts';
 import { withinQuota } from '../../commands/quota.ts';
+import { readQuotas } from '../../commands/set-quota.ts';
 import { newUuid } from '../../store/new-uuid.ts';
 import type { KeyRing } from '../authentication.ts';
 import { type Handler, isSound, judgedBy, membersOf } from '../call.ts';
@@ -112,9 +113,11 @@ export function serviceHandlers(services: ServiceServices): Record<string, Handl
     whoAmI: {
       async read(call) {
         const executor = executorOf(services.pool);
-        const [account, key] = await Promise.all([
-          loadAccount(executor, call.caller.accountUuid),
-          readApiKey(executor, call.caller.keyUuid),
+        const { accountUuid, role, keyUuid } = call.caller;
+        const [account, key, quotas] = await Promise.all([
+          loadAccount(executor, accountUuid),
+          readApiKey(executor, keyUuid),
+          readQuotas(executor, accountUuid, role === 'provider'),
         ]);
         if (account === undefined || key === undefined) return refuse('invalid_api_key');
         const body = JSON.stringify({
@@ -128,6 +131,7 @@ export function serviceHandlers(services: ServiceServices): Record<string, Handl
             subnets: account.subnets,
           },
           api_key: apiKeyJson(key),
+          ...(Object.keys(quotas).length > 0 && { quotas }),
         });
         return { ok: true, answer: { body } };
       },

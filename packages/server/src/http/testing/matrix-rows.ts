@@ -1,4 +1,5 @@
 /** All rows of the matrix, area by area. Test code only. */
+import { auditRows } from './matrix/audit.ts';
 import { firewallRows } from './matrix/firewall.ts';
 import { operatorRows } from './matrix/operator.ts';
 import { serviceRows } from './matrix/service.ts';
@@ -6,5 +7,5 @@ import { userRows } from './matrix/user.ts';
 import type { MatrixKit, Rows } from './matrix.ts';
 
 export function matrixRows(kit: MatrixKit): Rows {
-  return { ...firewallRows(kit), ...userRows(kit), ...serviceRows(kit), ...operatorRows(kit) };
+  return { ...firewallRows(kit), ...userRows(kit), ...serviceRows(kit), ...auditRows(kit), ...operatorRows(kit) };
 }

@@ -1,6 +1,7 @@
 /** The requests of all areas. Test code only. */
 import type { ApiFixture } from './api-fixture.ts';
 import { caseKit, type OperationCases } from './case-kit.ts';
+import { auditCases } from './cases/audit.ts';
 import { firewallCases } from './cases/firewall.ts';
 import { operatorCases } from './cases/operator.ts';
 import { serviceCases } from './cases/service.ts';
@@ -9,5 +10,5 @@ import type { World } from './world.ts';
 
 export function operationCases(api: ApiFixture, world: World): OperationCases {
   const kit = caseKit(api, world);
-  return { ...firewallCases(kit), ...userCases(kit), ...serviceCases(kit), ...operatorCases(kit) };
+  return { ...firewallCases(kit), ...userCases(kit), ...serviceCases(kit), ...auditCases(kit), ...operatorCases(kit) };
 }
