@@ -6,6 +6,7 @@
 import { openapiDocument } from '@levee/contract/openapi.ts';
 import type { Operation } from '@levee/contract/operation.ts';
 import { operations } from '@levee/contract/operations.ts';
+import { type InnerPools, usualPools } from '@levee/core/tunnel/allocation.ts';
 import type { FastifyInstance } from 'fastify';
 import type pg from 'pg';
 import type { Logger } from 'pino';
@@ -16,11 +17,14 @@ import type { Handler } from './call.ts';
 import { docsPaths, registerDocs } from './docs/register-docs.ts';
 import { attackHandlers } from './handlers/attack.ts';
 import { auditHandlers } from './handlers/audit.ts';
+import { filterHandlers } from './handlers/filter.ts';
 import { firewallHandlers } from './handlers/firewall.ts';
+import { flowruleHandlers } from './handlers/flowrule.ts';
 import { operatorHandlers } from './handlers/operator.ts';
 import { quotaHandlers } from './handlers/quota.ts';
 import { serviceHandlers } from './handlers/service.ts';
 import { topologyHandlers } from './handlers/topology.ts';
+import { tunnelHandlers } from './handlers/tunnel.ts';
 import { userHandlers } from './handlers/user.ts';
 import { registerHealth } from './health.ts';
 import type { AppliedStates } from './object-answer.ts';
@@ -45,6 +49,10 @@ export interface ApiServices extends WriteServices {
   /** Addresses and subnets whose X-Forwarded-For is believed. */
   readonly trustedProxies?: readonly string[] | undefined;
   readonly now?: () => number;
+  /** Where tunnels' inner addresses come from. */
+  readonly innerPools?: InnerPools | undefined;
+  /** Whether a BGP speaker follows the change log; without one flowrules stay proposed. */
+  readonly bgpSpeaker?: boolean;
   /** A key that may be of another form than those made here. */
   readonly operatorKey?: string | undefined;
 }
@@ -59,17 +67,20 @@ export function createApi(services: ApiServices): Api {
   const server = createHttpServer(services.log, services.limits, services.trustedProxies);
   const now = services.now ?? Date.now;
   const keys = createKeyRing(services.pool, { now, anyForm: services.operatorKey });
-  const { pool, states } = services;
+  const { pool, states, innerPools: pools = usualPools } = services;
   let document = '';
   const handlers: Record<string, Handler> = {
     ...firewallHandlers({ pool, states, now, reader: createRuleReader(pool), creator: createRuleCreator(pool) }),
     ...attackHandlers({ pool, now }),
+    ...flowruleHandlers({ pool, hasSpeaker: services.bgpSpeaker === true }),
+    ...filterHandlers({ pool, states, now, waitApplied: services.waitApplied }),
     ...userHandlers(),
     ...serviceHandlers({ pool, keys, now, openapi: () => document }),
     ...operatorHandlers({ pool }),
     ...quotaHandlers({ pool }),
     ...auditHandlers({ pool }),
-    ...topologyHandlers({ pool, routersChanged: services.routersChanged }),
+    ...topologyHandlers({ pool, pools, routersChanged: services.routersChanged }),
+    ...tunnelHandlers({ pool, states, pools, waitApplied: services.waitApplied, now }),
   };
   const served = registerOperations(server.app, apiBase, operations, handlers, { ...services, ...server, keys });
   document = JSON.stringify(openapiDocument(served, { baseUrl: apiBase }));

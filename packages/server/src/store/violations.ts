@@ -4,7 +4,13 @@
  */
 
 /** Codes of contract's error table. */
-export type ViolationCode = 'already_exists' | 'ip_in_use' | 'ip_not_allowed' | 'conflict' | 'not_found';
+export type ViolationCode =
+  | 'already_exists'
+  | 'ip_in_use'
+  | 'ip_not_allowed'
+  | 'subnet_already_routed'
+  | 'conflict'
+  | 'not_found';
 
 export interface Violation {
   readonly code: ViolationCode;
@@ -24,8 +30,17 @@ export const violations: Readonly<Record<string, Violation>> = {
   subnet_inside_provider: { code: 'ip_not_allowed', field: '/ips' },
   firewall_rule_subnet: { code: 'ip_not_allowed', field: '/dst' },
   firewall_rule_inside_subnet: { code: 'ip_not_allowed', field: '/dst' },
+  filter_subnet: { code: 'ip_not_allowed', field: '/dst' },
+  filter_inside_subnet: { code: 'ip_not_allowed', field: '/dst' },
+  tunnel_subnet_overlap: { code: 'subnet_already_routed', field: '/ips' },
+  // The owner lost the subnet after the command looked it up.
+  tunnel_subnet_held: { code: 'ip_not_allowed', field: '/ips' },
   location_name: { code: 'already_exists', field: '/name' },
   router_name: { code: 'already_exists', field: '/name' },
   router_location: { code: 'not_found', field: '/location' },
+  attack_external: { code: 'already_exists', field: '/external_id' },
+  flowrule_nlri: { code: 'already_exists', field: '/components' },
+  // The provider lost the prefix after the command looked it up.
+  flowrule_prefix: { code: 'ip_not_allowed', field: '/dst' },
   idempotency_pkey: { code: 'conflict' },
 };

@@ -63,6 +63,8 @@ create table flowrule (
   attack_uuid uuid,
   -- Canonical wire fields (dst, components, action, …), in their fixed order.
   fields json not null,
+  -- What tells the route from others to a BGP speaker: destination and components, canonical.
+  nlri text not null,
   -- Why it is not to be announced, as the mitigation policy has it; null: it is.
   held text,
   created_at timestamptz not null,
@@ -85,6 +87,7 @@ create table flowrule (
   constraint flowrule_prefix_until_deleted check ((prefix is null) = (deletion_marked_at is not null))
 );
 
+create unique index flowrule_nlri on flowrule (nlri) where deletion_marked_at is null;
 create index flowrule_of_owner on flowrule (owner_uuid, sequence);
 create index flowrule_of_provider on flowrule (provider_uuid, sequence);
 create index flowrule_of_prefix on flowrule (provider_uuid, prefix) where prefix is not null;
