@@ -11,12 +11,15 @@ export interface Place {
   readonly provider_uuid: string;
 }
 
+/** Selects the subnet and the provider. $1 account, $2 destination, $3 whether what users hold is out of bounds. */
+export const placeText = `select s.subnet, s.provider_uuid from subnet s
+    where s.account_uuid = $1 and s.subnet >>= $2::cidr
+      and not ($3::bool and exists (select from subnet u where u.role = 'user' and u.subnet && $2::cidr))
+    limit 1`;
+
 const placeStatement = {
   name: 'own_space_place',
-  text: `select s.subnet::text, s.provider_uuid::text from subnet s
-    where s.account_uuid = $1 and s.subnet >>= $2::cidr
-      and not ($3 and exists (select from subnet u where u.role = 'user' and u.subnet && $2::cidr))
-    limit 1`,
+  text: `select subnet::text, provider_uuid::text from (${placeText}) s`,
 };
 
 /** The grant that covers `dst`; undefined: the caller may not have objects there. */

@@ -20,8 +20,14 @@ export interface OperationServices extends WriteServices {
   readonly sendException: (reply: FastifyReply, error: unknown) => void;
 }
 
-/** These bodies hold rule or packet fields, which core judges: it knows how they depend on each other. */
-const judgedByCore = new Set(['createFirewallRule', 'changeFirewallRule', 'replaceFirewallRules', 'explainPacket']);
+/** These bodies hold fields that core judges: it knows how they depend on each other. */
+const judgedByCore = new Set([
+  'createFirewallRule',
+  'changeFirewallRule',
+  'replaceFirewallRules',
+  'explainPacket',
+  'createFilter',
+]);
 
 export function registerOperations(
   app: FastifyInstance,

@@ -8,6 +8,8 @@ create table filter (
   -- The owner's grant that covers dst; null once the filter is marked for deletion, which frees the grant.
   subnet cidr,
   dst cidr not null,
+  -- The kind's id, as in fields: what a router must be able to do follows from it.
+  kind integer not null,
   -- Canonical wire fields, in their fixed order.
   fields json not null,
   created_at timestamptz not null,

@@ -1,0 +1,59 @@
+/**
+ * What a kind of filter is, as data: whom it is for, what it recognises and cannot do, which traffic it looks at. Owns
+ * the shape; each kind stands in a file of its own under `kinds/`.
+ */
+import type { Family } from '../net/prefix.ts';
+
+export type FilterTransport = 'tcp' | 'udp' | 'icmp';
+
+/** Inclusive. `side`: whose port in the packet, as the wire's `port.src` and `port.dst`. */
+export interface KindPorts {
+  readonly side: 'src' | 'dst';
+  readonly transport: 'tcp' | 'udp';
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * By what a kind tells good traffic, beside the limit that it sets each source: each packet alone, what was seen of the
+ * source a while ago, or the connection that the packet belongs to.
+ */
+export type FilterMemory = 'none' | 'source' | 'connection';
+
+export interface FilterKind {
+  /** On the wire, in rows, and in what an agent reports: never changes, never becomes another kind's. */
+  readonly id: number;
+  /** Lower case, digits and hyphens; as stable as the id. */
+  readonly name: string;
+  readonly label: string;
+  /** Which traffic it passes and which it discards, for whoever switches it on. */
+  readonly description: string;
+  /** What it cannot do and what it needs, a sentence each. */
+  readonly limits: readonly string[];
+  readonly families: readonly Family[];
+  readonly transports: readonly FilterTransport[];
+  /** Of the destination: a kind without well-known ports must be told which to look at. */
+  readonly destinationPorts: 'none' | 'optional' | 'required';
+  /** Looked at on a side for which the request names no ports. A side without any: all ports. */
+  readonly defaultPorts: readonly KindPorts[];
+  readonly memory: FilterMemory;
+  /** Answers must leave through the router that saw the question. */
+  readonly needsReturnPath: boolean;
+  /** The shortest prefix that `dst` may have, where a kind cannot be had for any subnet. */
+  readonly shortestPrefix?: { readonly [family in Family]?: number };
+}
+
+/** What every kind that goes by a packet's form has to say of itself. */
+export const copiesPass =
+  'It goes by the form of packets: a flood that copies good ones is held only by the limit on each source, and forged sources share no limit but ratelimit.';
+
+/** Of kinds whose signature was not held against captures. */
+export const fromDescription =
+  "Its signature is taken from the protocol's description and was not held against recorded traffic yet.";
+
+export const bothFamilies: readonly Family[] = [4, 6];
+
+/** Destination ports of one transport; `end` absent: one port. */
+export function to(transport: 'tcp' | 'udp', start: number, end: number = start): KindPorts {
+  return { side: 'dst', transport, start, end };
+}
