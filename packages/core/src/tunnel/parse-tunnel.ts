@@ -5,7 +5,7 @@
  */
 import { parseSubnets } from '../account/subnets.ts';
 import { formatAddress } from '../net/address.ts';
-import { type Address, prefixContainsAddress } from '../net/prefix.ts';
+import { type Address, type Prefix, prefixContainsAddress } from '../net/prefix.ts';
 import { formatPrefix } from '../net/prefix-text.ts';
 import { readAddress } from '../net/read.ts';
 import { specialPurposeOf } from '../net/special-purpose.ts';
@@ -34,15 +34,7 @@ export function parseTunnel(fields: Fields): ParsedTunnel {
   const type = readType(fields.type, problems);
   const keyed = readKeyed(fields.keyed, type, problems);
   const locations = readLocations(fields.locations, problems);
-  if (endpoint !== undefined) {
-    for (const [index, prefix] of (ips ?? []).entries()) {
-      if (!prefixContainsAddress(prefix, endpoint)) continue;
-      const sentence =
-        `${formatAddress(endpoint)} lies inside ${formatPrefix(prefix)} at ${pointer(['ips', index])}: the tunnel's own ` +
-        'packets would be routed into it; it must be an address outside ips';
-      problems.push(problem(['endpoint'], 'inside_ips', sentence));
-    }
-  }
+  checkOutside(ips, endpoint, problems);
   if (problems.length > 0 || ips === undefined || endpoint === undefined || type === undefined) {
     return { ok: false, problems };
   }
@@ -69,7 +61,29 @@ export function parseTunnelChange(existing: CanonicalTunnel, patch: Fields): Par
   return parseTunnel(merged);
 }
 
-function readIps(fields: Fields, problems: Problem[]) {
+/** What is wrong with a change by itself, whatever is stored; empty when nothing is. */
+export function judgeTunnelChange(patch: Fields): readonly Problem[] {
+  const problems: Problem[] = [];
+  const ips = patch.ips === undefined ? undefined : readIps(patch, problems);
+  const endpoint = patch.endpoint === undefined ? undefined : readEndpoint(patch.endpoint, problems);
+  if (patch.locations !== null) readLocations(patch.locations, problems);
+  checkOutside(ips, endpoint, problems);
+  return problems;
+}
+
+/** A tunnel whose own packets go into it carries nothing. */
+function checkOutside(ips: readonly Prefix[] | undefined, endpoint: Address | undefined, problems: Problem[]): void {
+  if (ips === undefined || endpoint === undefined) return;
+  for (const [index, prefix] of ips.entries()) {
+    if (!prefixContainsAddress(prefix, endpoint)) continue;
+    const sentence =
+      `${formatAddress(endpoint)} lies inside ${formatPrefix(prefix)} at ${pointer(['ips', index])}: the tunnel's own ` +
+      'packets would be routed into it; it must be an address outside ips';
+    problems.push(problem(['endpoint'], 'inside_ips', sentence));
+  }
+}
+
+function readIps(fields: Fields, problems: Problem[]): readonly Prefix[] | undefined {
   if (fields.ips === undefined) {
     problems.push(problem(['ips'], 'required', 'is required'));
     return undefined;

@@ -18,7 +18,6 @@ import { docsPaths, registerDocs } from './docs/register-docs.ts';
 import { attackHandlers } from './handlers/attack.ts';
 import { auditHandlers } from './handlers/audit.ts';
 import { filterHandlers } from './handlers/filter.ts';
-import { filterHandlers } from './handlers/filter.ts';
 import { firewallHandlers } from './handlers/firewall.ts';
 import { flowruleHandlers } from './handlers/flowrule.ts';
 import { operatorHandlers } from './handlers/operator.ts';
@@ -74,7 +73,6 @@ export function createApi(services: ApiServices): Api {
     ...firewallHandlers({ pool, states, now, reader: createRuleReader(pool), creator: createRuleCreator(pool) }),
     ...attackHandlers({ pool, now }),
     ...flowruleHandlers({ pool, hasSpeaker: services.bgpSpeaker === true }),
-    ...filterHandlers({ pool, states, now, waitApplied: services.waitApplied }),
     ...filterHandlers({ pool, states, now, waitApplied: services.waitApplied }),
     ...userHandlers(),
     ...serviceHandlers({ pool, keys, now, openapi: () => document }),

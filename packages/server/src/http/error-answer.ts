@@ -65,6 +65,7 @@ export function failureOfException(error: unknown): Failure | undefined {
 const codeOfViolation = {
   already_exists: 'conflict',
   ip_in_use: 'conflict',
+  subnet_already_routed: 'conflict',
   conflict: 'conflict',
   ip_not_allowed: 'ip_not_allowed',
   not_found: 'not_found',
@@ -77,6 +78,8 @@ function violationSentence(code: keyof typeof codeOfViolation, field: string, er
       return `${name}: is taken already; it must be one that is not in use`;
     case 'ip_in_use':
       return `${name}: ${newSubnet(error) ?? 'one of the subnets'} overlaps a subnet that is in use already`;
+    case 'subnet_already_routed':
+      return `${name}: one of the subnets overlaps one that a tunnel routes already`;
     case 'ip_not_allowed':
       return `${name}: is not inside the addresses that the account holds`;
     case 'not_found':

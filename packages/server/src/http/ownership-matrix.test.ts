@@ -62,11 +62,14 @@ async function judge(operation: Operation, row: Row, caller: CallerName, target:
   if (reply.status === 403) assert.equal(reply.body.error, 'ip_not_allowed', where);
   if (reply.status === 404 && operation.params !== undefined) {
     const [name = ''] = Object.keys(operation.params.properties);
-    const body = operation.id === 'changeFirewallRule' ? { body: { priority: 7 } } : {};
+    const besides = {
+      ...(operation.method !== 'GET' && operation.example?.body !== undefined && { body: operation.example.body }),
+      ...(row.query !== undefined && { query: row.query }),
+    };
     const missing = '0190a5d0-0000-7000-8000-000000000000';
-    const never = await api.call(operation.id, { [name]: missing }, { key: keyOf(caller), ...body });
+    const never = await api.call(operation.id, { [name]: missing }, { key: keyOf(caller), ...besides });
     assert.deepEqual(withoutRequestId(reply), withoutRequestId(never), where);
-    const malformed = await api.call(operation.id, { [name]: 'not-a-uuid' }, { key: keyOf(caller), ...body });
+    const malformed = await api.call(operation.id, { [name]: 'not-a-uuid' }, { key: keyOf(caller), ...besides });
     assert.deepEqual(withoutRequestId(reply), withoutRequestId(malformed), where);
   }
 }

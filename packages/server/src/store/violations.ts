@@ -32,8 +32,6 @@ export const violations: Readonly<Record<string, Violation>> = {
   firewall_rule_inside_subnet: { code: 'ip_not_allowed', field: '/dst' },
   filter_subnet: { code: 'ip_not_allowed', field: '/dst' },
   filter_inside_subnet: { code: 'ip_not_allowed', field: '/dst' },
-  filter_subnet: { code: 'ip_not_allowed', field: '/dst' },
-  filter_inside_subnet: { code: 'ip_not_allowed', field: '/dst' },
   tunnel_subnet_overlap: { code: 'subnet_already_routed', field: '/ips' },
   // The owner lost the subnet after the command looked it up.
   tunnel_subnet_held: { code: 'ip_not_allowed', field: '/ips' },

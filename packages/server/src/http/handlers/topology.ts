@@ -3,9 +3,11 @@ import type { AuditKind } from '@levee/contract/schemas/audit.ts';
 import { formatAddress } from '@levee/core/net/address.ts';
 import { readAddress } from '@levee/core/net/read.ts';
 import { type Problem, quote } from '@levee/core/problem.ts';
+import type { InnerPools } from '@levee/core/tunnel/allocation.ts';
 import type pg from 'pg';
 import type { AuditEntry } from '../../commands/audit.ts';
 import { refuse } from '../../commands/outcome.ts';
+import { dismissRouter, welcomeRouter } from '../../commands/router-tunnels.ts';
 import {
   createLocation,
   createRouter,
@@ -23,6 +25,8 @@ import { isUuid } from '../uuid-text.ts';
 
 export interface TopologyServices {
   readonly pool: pg.Pool;
+  /** Where the ends of tunnels on a new router take their inner addresses from. */
+  readonly pools: InnerPools;
   /** Whoever keeps routers in memory reads them again; resolves when that is done here. */
   readonly routersChanged: () => Promise<void>;
 }
@@ -71,6 +75,8 @@ export function topologyHandlers(services: TopologyServices): Record<string, Han
           const { name, location } = call.body as { name: string; location: string };
           const created = await createRouter(executor.client, { name, location, tunnelAddresses });
           if (!created.ok) return refuse('not_found', noLocation(location));
+          const welcomed = await welcomeRouter(executor, services.pools, created.router.uuid);
+          if (!welcomed.ok) return welcomed;
           const announced = announcedJson(created.router);
           const json = { ...announced, ...tokenJson(created) };
           const audit = [entry('router', created.router.uuid, undefined, announced)];
@@ -115,7 +121,9 @@ export function topologyHandlers(services: TopologyServices): Record<string, Han
         async run(call, executor) {
           const uuid = call.params.uuid ?? '';
           const router = isUuid(uuid) ? await readRouter(executor.client, uuid) : undefined;
-          if (router === undefined || !(await removeRouter(executor.client, uuid))) return refuse('not_found');
+          if (router === undefined) return refuse('not_found');
+          await dismissRouter(executor, router.uuid);
+          if (!(await removeRouter(executor.client, router.uuid))) return refuse('not_found');
           const message = 'The router is removed: its key is void, and nothing waits for it any more.';
           const audit = [entry('router', router.uuid, announcedJson(router), undefined)];
           return { ok: true, value: { render: () => removedJson(uuid, message), committed, audit } };

@@ -3,9 +3,17 @@ import { auditRows } from './matrix/audit.ts';
 import { firewallRows } from './matrix/firewall.ts';
 import { operatorRows } from './matrix/operator.ts';
 import { serviceRows } from './matrix/service.ts';
+import { tunnelRows } from './matrix/tunnel.ts';
 import { userRows } from './matrix/user.ts';
 import type { MatrixKit, Rows } from './matrix.ts';
 
 export function matrixRows(kit: MatrixKit): Rows {
-  return { ...firewallRows(kit), ...userRows(kit), ...serviceRows(kit), ...auditRows(kit), ...operatorRows(kit) };
+  return {
+    ...firewallRows(kit),
+    ...userRows(kit),
+    ...serviceRows(kit),
+    ...auditRows(kit),
+    ...operatorRows(kit),
+    ...tunnelRows(kit),
+  };
 }

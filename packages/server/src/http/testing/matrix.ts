@@ -12,6 +12,8 @@ export interface Row {
   /** What a caller whose role may call the operation gets, by whose object or address it names. */
   readonly expect: (caller: CallerName, target: HolderName) => Verdict;
   readonly send: (key: string, target: HolderName) => Promise<Reply>;
+  /** What the operation needs in its query, when it is asked about an object that never was. */
+  readonly query?: string;
   /** More that must hold of a good answer. */
   readonly check?: (reply: Reply, caller: CallerName, target: HolderName) => void;
 }

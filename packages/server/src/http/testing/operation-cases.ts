@@ -5,10 +5,18 @@ import { auditCases } from './cases/audit.ts';
 import { firewallCases } from './cases/firewall.ts';
 import { operatorCases } from './cases/operator.ts';
 import { serviceCases } from './cases/service.ts';
+import { tunnelCases } from './cases/tunnel.ts';
 import { userCases } from './cases/user.ts';
 import type { World } from './world.ts';
 
 export function operationCases(api: ApiFixture, world: World): OperationCases {
   const kit = caseKit(api, world);
-  return { ...firewallCases(kit), ...userCases(kit), ...serviceCases(kit), ...auditCases(kit), ...operatorCases(kit) };
+  return {
+    ...firewallCases(kit),
+    ...userCases(kit),
+    ...serviceCases(kit),
+    ...auditCases(kit),
+    ...operatorCases(kit),
+    ...tunnelCases(kit),
+  };
 }

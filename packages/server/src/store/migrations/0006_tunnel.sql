@@ -45,20 +45,35 @@ create table tunnel_subnet (
 
 create index tunnel_subnet_of_subnet on tunnel_subnet (owner_uuid, subnet);
 
--- Allocations stay until the tunnel's row goes, which is when no router has the device any more.
+-- What a router was given for a tunnel. It stays until the tunnel's row goes, which is when no router has the device any
+-- more: an end that a change put out of scope is retired, and has the same again when it comes back.
 create table tunnel_end (
   tunnel_uuid uuid not null,
   router_uuid uuid not null,
   local_endpoint inet not null,
-  -- GRE's key or Geneve's VNI: unique a router and type.
-  type text not null,
+  -- GRE's key or Geneve's VNI. Unique in the installation, as are the inner addresses that go with it.
   number bigint not null,
   inner_ipv4 cidr not null,
   inner_ipv6 cidr not null,
+  retired boolean not null default false,
+  -- The customer's endpoint, where packets carry no key: only it tells the router's tunnels apart then.
+  unkeyed_endpoint inet,
   constraint tunnel_end_pkey primary key (tunnel_uuid, router_uuid),
   constraint tunnel_end_tunnel foreign key (tunnel_uuid) references tunnel (uuid) on delete cascade,
   constraint tunnel_end_router foreign key (router_uuid) references router (uuid) on delete cascade,
-  constraint tunnel_end_number unique (router_uuid, type, number),
+  constraint tunnel_end_number unique (number),
+  constraint tunnel_end_number_positive check (number > 0),
   constraint tunnel_end_inner_ipv4 unique (inner_ipv4),
-  constraint tunnel_end_inner_ipv6 unique (inner_ipv6)
+  constraint tunnel_end_inner_ipv6 unique (inner_ipv6),
+  constraint tunnel_end_unkeyed unique (router_uuid, unkeyed_endpoint)
 );
+
+create index tunnel_end_of_router on tunnel_end (router_uuid);
+
+-- Where the search for the next free number begins. Its one row is locked by whoever gives ends to tunnels: so every
+-- tunnel meets every router, and no number is given twice.
+create table tunnel_turn (
+  next_number bigint not null
+);
+
+insert into tunnel_turn (next_number) values (1);

@@ -1,0 +1,174 @@
+/**
+ * The ends of tunnels: which routers have one, and what each is given. Owns the turn that whoever changes either takes
+ * first: it is one row, so that a tunnel made while a router is added meets it, and no number is given twice. It is held
+ * for a few statements; decision 0073 says what that costs.
+ */
+import type { Problem } from '@levee/contract/errors.ts';
+import type { Family } from '@levee/core/net/prefix.ts';
+import { formatPrefix } from '@levee/core/net/prefix-text.ts';
+import { quote } from '@levee/core/problem.ts';
+import {
+  allocate,
+  capacityOf,
+  type EndNumbers,
+  endNumbers,
+  type InnerPools,
+  numberAfter,
+  type Stretch,
+  stretchesFrom,
+} from '@levee/core/tunnel/allocation.ts';
+import type { Executor } from './executor.ts';
+import { done, type Outcome, refuse } from './outcome.ts';
+
+const turnStatement = { name: 'tunnel_turn', text: 'select next_number from tunnel_turn for update' };
+
+/** Waits for others that give ends to tunnels, until this transaction ends. Returns where to look for free numbers. */
+export async function takeTurn(executor: Executor): Promise<number> {
+  const [turn] = await executor.rows<{ next_number: number }>(turnStatement, []);
+  if (turn === undefined) throw new Error('the table tunnel_turn has lost its row');
+  return turn.next_number;
+}
+
+/** A router that can end tunnels of a family. */
+export interface Site {
+  readonly router_uuid: string;
+  readonly location: string;
+  readonly address: string;
+}
+
+const sitesStatement = {
+  name: 'tunnel_sites',
+  text: `select r.uuid::text as router_uuid, l.name as location, host(a) as address
+    from router r join location l on l.uuid = r.location_uuid cross join lateral unnest(r.tunnel_addresses) a
+    where family(a) = $1 and ($2::text[] is null or l.name = any($2))
+    order by r.created_at, r.uuid`,
+};
+
+/** Oldest first. `locations` undefined: everywhere. */
+export function loadSites(
+  executor: Executor,
+  family: Family,
+  locations: readonly string[] | undefined,
+): Promise<Site[]> {
+  return executor.rows<Site>(sitesStatement, [family, locations ?? null]);
+}
+
+const locationsStatement = { name: 'tunnel_locations', text: 'select name from location order by name' };
+const locationsShown = 20;
+
+/** Which of the locations there are not. */
+export async function judgeLocations(
+  executor: Executor,
+  locations: readonly string[] | undefined,
+): Promise<readonly Problem[]> {
+  if (locations === undefined) return [];
+  const names = (await executor.rows<{ name: string }>(locationsStatement, [])).map((row) => row.name);
+  const known = names.slice(0, locationsShown).join(', ') + (names.length > locationsShown ? ' …' : '');
+  return locations.flatMap((name, index) => {
+    if (names.includes(name)) return [];
+    const message = `locations.${index}: there is no location ${quote(name)}; there are: ${known || 'none'}`;
+    return [{ field: `/locations/${index}`, code: 'unknown_location', message }];
+  });
+}
+
+/** Which of the locations have no router that can end tunnels of the family. */
+export function judgeSites(
+  locations: readonly string[] | undefined,
+  sites: readonly Site[],
+  family: Family,
+): readonly Problem[] {
+  const served = new Set(sites.map((site) => site.location));
+  return (locations ?? []).flatMap((name, index) => {
+    if (served.has(name)) return [];
+    const message = `locations.${index}: no router at ${name} has an IPv${family} tunnel address, which the endpoint asks for`;
+    return [{ field: `/locations/${index}`, code: 'no_tunnel_router', message }];
+  });
+}
+
+export interface WantedEnd {
+  readonly tunnelUuid: string;
+  readonly site: Pick<Site, 'router_uuid' | 'address'>;
+  /** The customer's endpoint, where packets carry no key. */
+  readonly unkeyedEndpoint: string | undefined;
+}
+
+const shortestStretch = 1024;
+
+const takenStatement = {
+  name: 'tunnel_numbers_taken',
+  text: `select number, inner_ipv4::text, inner_ipv6::text from tunnel_end
+    where number between $1 and $2 or inner_ipv4 between $3::cidr and $4::cidr or inner_ipv6 between $5::cidr and $6::cidr`,
+};
+
+interface TakenRow {
+  readonly number: number;
+  readonly inner_ipv4: string;
+  readonly inner_ipv6: string;
+}
+
+const insertStatement = {
+  name: 'tunnel_ends_insert',
+  text: `insert into tunnel_end (tunnel_uuid, router_uuid, local_endpoint, number, inner_ipv4, inner_ipv6, unkeyed_endpoint)
+    select * from unnest($1::uuid[], $2::uuid[], $3::inet[], $4::int8[], $5::cidr[], $6::cidr[], $7::inet[])`,
+};
+
+const nextStatement = { name: 'tunnel_turn_next', text: 'update tunnel_turn set next_number = $1' };
+
+/** Gives each wanted end its numbers. `from`: what `takeTurn` said in this transaction. */
+export async function giveEnds(
+  executor: Executor,
+  pools: InnerPools,
+  from: number,
+  wanted: readonly WantedEnd[],
+): Promise<Outcome<undefined>> {
+  if (wanted.length === 0) return done(undefined);
+  const numbers = await findFree(executor, pools, from, wanted.length);
+  const last = numbers.at(-1);
+  if (numbers.length < wanted.length || last === undefined) return refuse('conflict', noNumbersLeft);
+  await executor.rows(insertStatement, [
+    wanted.map((end) => end.tunnelUuid),
+    wanted.map((end) => end.site.router_uuid),
+    wanted.map((end) => end.site.address),
+    numbers.map((each) => each.number),
+    numbers.map((each) => formatPrefix(each.innerIpv4)),
+    numbers.map((each) => formatPrefix(each.innerIpv6)),
+    wanted.map((end) => end.unkeyedEndpoint ?? null),
+  ]);
+  await executor.rows(nextStatement, [numberAfter(pools, last.number)]);
+  return done(undefined);
+}
+
+/** Nearly always one look at a short stretch; where that is full, longer ones up to all there are. */
+async function findFree(
+  executor: Executor,
+  pools: InnerPools,
+  from: number,
+  count: number,
+): Promise<readonly EndNumbers[]> {
+  for (let length = Math.max(shortestStretch, 2 * count); ; length *= 16) {
+    const stretches = stretchesFrom(pools, from, length);
+    const numbers = new Set<number>();
+    const pairs = new Set<string>();
+    for (const stretch of stretches) {
+      for (const row of await executor.rows<TakenRow>(takenStatement, boundsOf(pools, stretch))) {
+        numbers.add(row.number);
+        pairs.add(row.inner_ipv4).add(row.inner_ipv6);
+      }
+    }
+    const found = allocate(pools, stretches, count, { numbers, pairs });
+    if (found.length === count || length >= capacityOf(pools)) return found;
+  }
+}
+
+function boundsOf(pools: InnerPools, { first, last }: Stretch): unknown[] {
+  const [low, high] = [endNumbers(pools, first), endNumbers(pools, last)];
+  const pairs = [low.innerIpv4, high.innerIpv4, low.innerIpv6, high.innerIpv6];
+  return [first, last, ...pairs.map(formatPrefix)];
+}
+
+const noNumbersLeft: Problem = {
+  field: '',
+  code: 'inner_addresses_exhausted',
+  message:
+    'Every inner address of the installation is in use; the operator can widen LEVEE_TUNNEL_INNER_IPV4 and LEVEE_TUNNEL_INNER_IPV6.',
+};
