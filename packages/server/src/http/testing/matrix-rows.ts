@@ -1,4 +1,5 @@
 /** All rows of the matrix, area by area. Test code only. */
+import { attackRows } from './matrix/attack.ts';
 import { auditRows } from './matrix/audit.ts';
 import { firewallRows } from './matrix/firewall.ts';
 import { operatorRows } from './matrix/operator.ts';

@@ -1,6 +1,7 @@
 /** The requests of all areas. Test code only. */
 import type { ApiFixture } from './api-fixture.ts';
 import { caseKit, type OperationCases } from './case-kit.ts';
+import { attackCases } from './cases/attack.ts';
 import { auditCases } from './cases/audit.ts';
 import { firewallCases } from './cases/firewall.ts';
 import { operatorCases } from './cases/operator.ts';
