@@ -1,6 +1,7 @@
 /** All rows of the matrix, area by area. Test code only. */
 import { attackRows } from './matrix/attack.ts';
 import { auditRows } from './matrix/audit.ts';
+import { filterRows } from './matrix/filter.ts';
 import { firewallRows } from './matrix/firewall.ts';
 import { operatorRows } from './matrix/operator.ts';
 import { serviceRows } from './matrix/service.ts';
@@ -11,6 +12,7 @@ import type { MatrixKit, Rows } from './matrix.ts';
 export function matrixRows(kit: MatrixKit): Rows {
   return {
     ...firewallRows(kit),
+    ...filterRows(kit),
     ...userRows(kit),
     ...serviceRows(kit),
     ...auditRows(kit),

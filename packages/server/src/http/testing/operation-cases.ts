@@ -3,6 +3,7 @@ import type { ApiFixture } from './api-fixture.ts';
 import { caseKit, type OperationCases } from './case-kit.ts';
 import { attackCases } from './cases/attack.ts';
 import { auditCases } from './cases/audit.ts';
+import { filterCases } from './cases/filter.ts';
 import { firewallCases } from './cases/firewall.ts';
 import { operatorCases } from './cases/operator.ts';
 import { serviceCases } from './cases/service.ts';
@@ -14,6 +15,7 @@ export function operationCases(api: ApiFixture, world: World): OperationCases {
   const kit = caseKit(api, world);
   return {
     ...firewallCases(kit),
+    ...filterCases(kit),
     ...userCases(kit),
     ...serviceCases(kit),
     ...auditCases(kit),

@@ -13,6 +13,8 @@ export interface World {
   readonly addressOf: Readonly<Record<HolderName, string>>;
   /** A new rule of the holder's, with what was asked for on top. */
   rule(owner: HolderName, more?: object): Promise<{ uuid: string; change_uuid?: string }>;
+  /** A new filter of the holder's, likewise. */
+  filter(owner: HolderName, more?: object): Promise<{ uuid: string }>;
 }
 
 export async function buildWorld(api: ApiFixture): Promise<World> {
@@ -39,6 +41,12 @@ export async function buildWorld(api: ApiFixture): Promise<World> {
     async rule(owner, more = {}) {
       const body = { dst: addressOf[owner], protocol: 'udp', action: 'drop', ...more };
       const reply = await api.call('createFirewallRule', {}, { key: holders[owner].key, body });
+      assert.equal(reply.status, 200, reply.text);
+      return reply.body;
+    },
+    async filter(owner, more = {}) {
+      const body = { dst: addressOf[owner], filter: 20, ...more };
+      const reply = await api.call('createFilter', {}, { key: holders[owner].key, body });
       assert.equal(reply.status, 200, reply.text);
       return reply.body;
     },
