@@ -4,6 +4,7 @@ import { auditRows } from './matrix/audit.ts';
 import { filterRows } from './matrix/filter.ts';
 import { firewallRows } from './matrix/firewall.ts';
 import { operatorRows } from './matrix/operator.ts';
+import { rdnsRows } from './matrix/rdns.ts';
 import { serviceRows } from './matrix/service.ts';
 import { tunnelRows } from './matrix/tunnel.ts';
 import { userRows } from './matrix/user.ts';
@@ -12,11 +13,13 @@ import type { MatrixKit, Rows } from './matrix.ts';
 export function matrixRows(kit: MatrixKit): Rows {
   return {
     ...firewallRows(kit),
+    ...attackRows(kit),
     ...filterRows(kit),
     ...userRows(kit),
     ...serviceRows(kit),
     ...auditRows(kit),
     ...operatorRows(kit),
     ...tunnelRows(kit),
+    ...rdnsRows(kit),
   };
 }

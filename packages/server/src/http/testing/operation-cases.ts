@@ -6,6 +6,7 @@ import { auditCases } from './cases/audit.ts';
 import { filterCases } from './cases/filter.ts';
 import { firewallCases } from './cases/firewall.ts';
 import { operatorCases } from './cases/operator.ts';
+import { rdnsCases } from './cases/rdns.ts';
 import { serviceCases } from './cases/service.ts';
 import { tunnelCases } from './cases/tunnel.ts';
 import { userCases } from './cases/user.ts';
@@ -15,11 +16,13 @@ export function operationCases(api: ApiFixture, world: World): OperationCases {
   const kit = caseKit(api, world);
   return {
     ...firewallCases(kit),
+    ...attackCases(kit),
     ...filterCases(kit),
     ...userCases(kit),
     ...serviceCases(kit),
     ...auditCases(kit),
     ...operatorCases(kit),
     ...tunnelCases(kit),
+    ...rdnsCases(kit),
   };
 }
