@@ -22,6 +22,8 @@ import { firewallHandlers } from './handlers/firewall.ts';
 import { flowruleHandlers } from './handlers/flowrule.ts';
 import { operatorHandlers } from './handlers/operator.ts';
 import { quotaHandlers } from './handlers/quota.ts';
+import { type RdnsSettled, rdnsHandlers } from './handlers/rdns.ts';
+import { rdnsZoneHandlers } from './handlers/rdns-zone.ts';
 import { serviceHandlers } from './handlers/service.ts';
 import { topologyHandlers } from './handlers/topology.ts';
 import { tunnelHandlers } from './handlers/tunnel.ts';
@@ -29,6 +31,7 @@ import { userHandlers } from './handlers/user.ts';
 import { registerHealth } from './health.ts';
 import type { AppliedStates } from './object-answer.ts';
 import { pathTemplate, templatesOf } from './path-methods.ts';
+import { createRateLimits } from './rate-limit.ts';
 import { registerOperations } from './register-operations.ts';
 import { createHttpServer, type HttpLimits, type HttpServer } from './server.ts';
 import type { WriteServices } from './write-answer.ts';
@@ -39,6 +42,8 @@ export interface ApiServices extends WriteServices {
   readonly pool: pg.Pool;
   readonly states: AppliedStates;
   readonly routersChanged: () => Promise<void>;
+  /** Absent: nobody applies PTR records here, and nothing is waited for. */
+  readonly rdnsSettled?: RdnsSettled | undefined;
   readonly log: Logger;
   readonly isReady: () => Promise<boolean>;
   /** Further routes on the same listeners (routers' agents). */
@@ -48,6 +53,8 @@ export interface ApiServices extends WriteServices {
   readonly limits?: HttpLimits;
   /** Addresses and subnets whose X-Forwarded-For is believed. */
   readonly trustedProxies?: readonly string[] | undefined;
+  /** Requests a minute of a key that has no limit of its own; 0 or absent: no limits, whatever a key has. */
+  readonly rateLimit?: number | undefined;
   readonly now?: () => number;
   /** Where tunnels' inner addresses come from. */
   readonly innerPools?: InnerPools | undefined;
@@ -66,7 +73,9 @@ export interface Api extends HttpServer {
 export function createApi(services: ApiServices): Api {
   const server = createHttpServer(services.log, services.limits, services.trustedProxies);
   const now = services.now ?? Date.now;
-  const keys = createKeyRing(services.pool, { now, anyForm: services.operatorKey });
+  const rateLimits = createRateLimits(services.rateLimit ?? 0);
+  const { guesses } = rateLimits ?? {};
+  const keys = createKeyRing(services.pool, { now, anyForm: services.operatorKey, guesses });
   const { pool, states, innerPools: pools = usualPools } = services;
   let document = '';
   const handlers: Record<string, Handler> = {
@@ -75,14 +84,21 @@ export function createApi(services: ApiServices): Api {
     ...flowruleHandlers({ pool, hasSpeaker: services.bgpSpeaker === true }),
     ...filterHandlers({ pool, states, now, waitApplied: services.waitApplied }),
     ...userHandlers(),
-    ...serviceHandlers({ pool, keys, now, openapi: () => document }),
+    ...serviceHandlers({ pool, keys, now, rateLimit: services.rateLimit ?? 0, openapi: () => document }),
+    ...rdnsHandlers({ pool, settled: services.rdnsSettled ?? (async () => 'not-enforced') }),
+    ...rdnsZoneHandlers({ pool }),
     ...operatorHandlers({ pool }),
     ...quotaHandlers({ pool }),
     ...auditHandlers({ pool }),
     ...topologyHandlers({ pool, pools, routersChanged: services.routersChanged }),
     ...tunnelHandlers({ pool, states, pools, waitApplied: services.waitApplied, now }),
   };
-  const served = registerOperations(server.app, apiBase, operations, handlers, { ...services, ...server, keys });
+  const served = registerOperations(server.app, apiBase, operations, handlers, {
+    ...services,
+    ...server,
+    keys,
+    rateLimits,
+  });
   document = JSON.stringify(openapiDocument(served, { baseUrl: apiBase }));
   registerHealth(server.app, services.isReady);
   registerDocs(server.app, { openapi: () => document, sendException: server.sendException });

@@ -33,11 +33,11 @@ export function judgeList({ query }: Call): Judged {
   return judgedBy(problems, { dst, after } as ListFilter);
 }
 
-/** The canonical text of `?dst=`; undefined after a problem was added. */
-export function judgeDestination(given: string, problems: Problem[]): string | undefined {
+/** The canonical text of `?dst=`, or another name's; undefined after a problem was added. */
+export function judgeDestination(given: string, problems: Problem[], name = 'dst'): string | undefined {
   const parsed = parsePrefix(given);
   if (parsed.ok) return formatPrefix(parsed.prefix);
-  problems.push({ field: '?dst', code: parsed.code, message: `dst: ${parsed.sentence}` });
+  problems.push({ field: `?${name}`, code: parsed.code, message: `${name}: ${parsed.sentence}` });
   return undefined;
 }
 

@@ -37,7 +37,7 @@ export const timeText = (milliseconds: number) => new Date(milliseconds).toISOSt
 /** `more`: further members as text, each with a comma before it. */
 export function renderStored(
   row: StoredRow,
-  derived: { readonly state: string; readonly reason?: string | undefined; readonly applied: readonly AppliedEntry[] },
+  derived: { readonly state: string; readonly reason?: string | undefined; readonly applied: readonly object[] },
   more = '',
 ): RenderedObject {
   const state = row.deleted ? 'marked_for_deletion' : derived.state;
@@ -53,10 +53,10 @@ export function renderStored(
 }
 
 /** Long lists repeat the very same array for many rules. */
-let lastApplied: readonly AppliedEntry[] | undefined;
+let lastApplied: readonly object[] | undefined;
 let lastText = '[]';
 
-function appliedText(applied: readonly AppliedEntry[]): string {
+function appliedText(applied: readonly object[]): string {
   if (applied.length === 0) return '[]';
   if (applied !== lastApplied) {
     lastApplied = applied;

@@ -95,7 +95,7 @@ function problemOf(error: ErrorObject, root: unknown): Problem {
 /** A value that is wrong is shown, unless its field is a secret. */
 function received(error: ErrorObject, root: unknown): string {
   const value = valueAt(root, error.instancePath);
-  if (/\/password$/.test(error.instancePath)) {
+  if (/\/(?:password|secret|api_key)$/.test(error.instancePath)) {
     return typeof value === 'string' ? `one of ${value.length} characters` : 'another type';
   }
   return showReceived(value);

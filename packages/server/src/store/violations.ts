@@ -35,6 +35,7 @@ export const violations: Readonly<Record<string, Violation>> = {
   tunnel_subnet_overlap: { code: 'subnet_already_routed', field: '/ips' },
   // The owner lost the subnet after the command looked it up.
   tunnel_subnet_held: { code: 'ip_not_allowed', field: '/ips' },
+  rdns_record_subnet: { code: 'ip_not_allowed', field: '/ips' },
   location_name: { code: 'already_exists', field: '/name' },
   router_name: { code: 'already_exists', field: '/name' },
   router_location: { code: 'not_found', field: '/location' },

@@ -1,0 +1,124 @@
+/** From the operator's requests about reverse zones to commands, and from rows to answers. Decides nothing itself. */
+import type { Problem } from '@levee/contract/errors.ts';
+import { problem } from '@levee/core/problem.ts';
+import { parseReverseZone, type ReverseZone } from '@levee/core/rdns/reverse-name.ts';
+import { parseZoneSettings, type ZoneDriverSettings, type ZoneFields } from '@levee/core/rdns/zone-settings.ts';
+import type pg from 'pg';
+import type { AuditEntry } from '../../commands/audit.ts';
+import { executorOf } from '../../commands/executor.ts';
+import { refuse } from '../../commands/outcome.ts';
+import { changeZone, countZones, createZone, deleteZone, isSingleName, singleName } from '../../commands/rdns-zone.ts';
+import type { KnownZone } from '../../commands/read-rdns.ts';
+import type { Cursor } from '../../store/cursor.ts';
+import { newUuid } from '../../store/new-uuid.ts';
+import { type Call, type Handler, isSound, judgedBy, membersOf } from '../call.ts';
+import { settingsJson, zoneJson } from '../rdns-answer.ts';
+import { isUuid } from '../uuid-text.ts';
+
+export interface RdnsZoneServices {
+  readonly pool: pg.Pool;
+}
+
+interface JudgedZone {
+  readonly zone: ReverseZone;
+  readonly settings: ZoneDriverSettings;
+}
+
+/** The log has something new: that it is woken is all that matters, nobody waits for the place. */
+const anyChange: Cursor = { xid: 0, position: 0 };
+
+export function rdnsZoneHandlers({ pool }: RdnsZoneServices): Record<string, Handler> {
+  return {
+    createRdnsZone: {
+      write: {
+        judge: judgeZone,
+        async run(call, executor, { zone, settings }: JudgedZone) {
+          const { driver } = call.body as ZoneFields;
+          const outcome = await createZone(executor, { uuid: newUuid(), zone, driver, settings });
+          if (!outcome.ok) return outcome;
+          const counted = (await countZones(executor)).find((each) => each.zone.row.uuid === outcome.value.row.uuid);
+          if (counted === undefined) throw new Error('a zone that was stored is not there');
+          const text = JSON.stringify(zoneJson(counted));
+          const audit = [entry(outcome.value, undefined, audited(outcome.value))];
+          return { ok: true, value: { change: anyChange, render: () => text, audit } };
+        },
+      },
+    },
+    listRdnsZones: {
+      async read() {
+        const zones = await countZones(executorOf(pool));
+        return { ok: true, answer: { body: JSON.stringify(zones.map((each) => zoneJson(each))) } };
+      },
+    },
+    readRdnsZone: {
+      async read(call) {
+        const uuid = uuidOf(call);
+        const zones = uuid === undefined ? [] : await countZones(executorOf(pool));
+        const found = zones.find(({ zone }) => zone.row.uuid === uuid);
+        return found === undefined
+          ? refuse('not_found')
+          : { ok: true, answer: { body: JSON.stringify(zoneJson(found)) } };
+      },
+    },
+    changeRdnsZone: {
+      write: {
+        async run(call, executor) {
+          const uuid = uuidOf(call);
+          if (uuid === undefined) return refuse('not_found');
+          const outcome = await changeZone(executor, uuid, call.body as Partial<ZoneFields>);
+          if (!outcome.ok) return outcome;
+          const { before, after } = outcome.value;
+          const counted = (await countZones(executor)).find((each) => each.zone.row.uuid === uuid);
+          if (counted === undefined) throw new Error('a zone that was changed is not there');
+          const text = JSON.stringify(zoneJson(counted, 'All records of the zone are applied anew.'));
+          const audit = [entry(after, audited(before), audited(after))];
+          return { ok: true, value: { change: anyChange, render: () => text, audit } };
+        },
+      },
+    },
+    deleteRdnsZone: {
+      write: {
+        async run(call, executor) {
+          const uuid = uuidOf(call);
+          const outcome = uuid === undefined ? refuse('not_found') : await deleteZone(executor, uuid);
+          if (!outcome.ok) return outcome;
+          const message =
+            'The zone is let go of: what its server holds stays there, and the records here wait for a zone that covers them.';
+          const text = JSON.stringify({ uuid, message });
+          const audit = [entry(outcome.value, audited(outcome.value), undefined)];
+          return { ok: true, value: { change: anyChange, render: () => text, audit } };
+        },
+      },
+    },
+  };
+}
+
+function uuidOf(call: Call): string | undefined {
+  const uuid = call.params.uuid ?? '';
+  return isUuid(uuid) ? uuid.toLowerCase() : undefined;
+}
+
+/** The settings are read only where the schema found their types right. */
+function judgeZone(call: Call, found: readonly Problem[]) {
+  const { zone, ...fields } = membersOf(call.body);
+  const problems: Problem[] = [];
+  const read = typeof zone === 'string' && isSound(found, '/zone') ? parseReverseZone(zone) : undefined;
+  if (read?.ok === false) problems.push(problem(['zone'], read.code, read.sentence));
+  const sound = Object.fromEntries(Object.entries(fields).filter(([name]) => isSound(found, `/${name}`)));
+  const settings = typeof sound.driver === 'string' ? parseZoneSettings(sound as unknown as ZoneFields) : undefined;
+  // What the schema refused is told by it alone: here it looks as if it were absent.
+  if (settings?.ok === false) problems.push(...settings.problems.filter(({ field }) => isSound(found, field)));
+  if (read?.ok && sound.driver === 'embedded' && isSingleName(read.zone)) {
+    problems.push(singleName('/zone', read.zone.name));
+  }
+  const value = read?.ok && settings?.ok ? { zone: read.zone, settings: settings.settings } : undefined;
+  return judgedBy(problems, value);
+}
+
+function audited({ row }: KnownZone): object {
+  return { zone: row.zone, driver: row.driver, ...settingsJson(row.settings) };
+}
+
+function entry({ row }: KnownZone, before: object | undefined, after: object | undefined): AuditEntry {
+  return { kind: 'rdns_zone', uuid: row.uuid, ownerUuid: null, providerUuid: null, before, after };
+}
