@@ -104,11 +104,12 @@ export async function recordAttack(executor: Executor, report: AttackReport): Pr
   const recorded =
     found === undefined ? await createAttack(executor, report) : await changeAttack(executor, report, found);
   if (!recorded.ok) return recorded;
-  const { pps, bps } = report;
-  if (pps !== undefined || bps !== undefined) {
-    const told =
-      report.measuredAt ?? { started: report.startedAt, changed: undefined, ended: report.endedAt }[report.phase];
-    await addSample(executor, recorded.value.row.uuid, { at: told ?? report.now, pps, bps }, told !== undefined);
+  const { pps, bps, measuredAt, phase } = report;
+  // What an undated report of an end repeats was measured before.
+  const dated = measuredAt ?? (phase === 'ended' ? report.endedAt : phase === 'started' ? report.startedAt : undefined);
+  if ((pps !== undefined || bps !== undefined) && (dated !== undefined || phase !== 'ended')) {
+    const { uuid } = recorded.value.row;
+    await addSample(executor, uuid, { at: dated ?? report.now, pps, bps }, dated !== undefined);
   }
   return recorded;
 }

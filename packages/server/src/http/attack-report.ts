@@ -2,8 +2,11 @@
  * What the body of a report says of an attack, beyond its schema: which addresses, when, and whether that can be. Owns
  * how far another system's clock may be ahead; decides nothing about what is stored.
  */
+import type { FastnetmonReport } from '@levee/contract/schemas/attack-report.ts';
+import { type FastnetmonAttack, parseFastnetmon } from '@levee/core/attack/fastnetmon.ts';
+import { formatAddress } from '@levee/core/net/address.ts';
 import { formatPrefix } from '@levee/core/net/prefix-text.ts';
-import { readPrefix } from '@levee/core/net/read.ts';
+import { readAddress, readPrefix } from '@levee/core/net/read.ts';
 import type { Problem } from '@levee/core/problem.ts';
 import { type AttackDetails, detailNames, type Mitigation } from '../commands/attack-row.ts';
 import type { AttackReport } from '../commands/record-attack.ts';
@@ -99,4 +102,40 @@ function readDetails(told: Readonly<Record<string, unknown>>, now: Date, problem
     });
   }
   return details as AttackDetails;
+}
+
+/** `found`: what the schema found; a body that is not sound is looked at as far as it can be. */
+export function judgeFastnetmonReport(body: unknown, found: readonly Problem[], nowMilliseconds: number): Judged {
+  if (found.length > 0) {
+    const problems: Problem[] = [];
+    const { ip } = membersOf(body);
+    if (typeof ip === 'string') readAddress(ip, ['ip'], problems);
+    return judgedBy(problems);
+  }
+  const parsed = parseFastnetmon(body as FastnetmonReport);
+  return parsed.ok ? { ok: true, value: reportOf(parsed.attack, new Date(nowMilliseconds)) } : parsed;
+}
+
+/** It tells no times: what it tells happened just now. */
+function reportOf(attack: FastnetmonAttack, now: Date): AttackReport {
+  const { topSources, topSourcePorts = [], topDestinationPorts = [], threshold } = attack;
+  const ports = {
+    ...(topSourcePorts.length > 0 && { src: topSourcePorts }),
+    ...(topDestinationPorts.length > 0 && { dst: topDestinationPorts }),
+  };
+  return {
+    source: 'fastnetmon',
+    externalId: attack.attackId,
+    dst: formatAddress(attack.target),
+    phase: attack.phase,
+    now,
+    vectors: attack.vectors,
+    pps: attack.packetsPerSecond,
+    bps: attack.bitsPerSecond,
+    details: {
+      ...(threshold !== undefined && { threshold }),
+      ...(topSources !== undefined && { top_sources: topSources }),
+      ...(Object.keys(ports).length > 0 && { top_ports: ports }),
+    },
+  };
 }

@@ -6,7 +6,7 @@ import { refuse } from '../../commands/outcome.ts';
 import { attackChunks, readAttack } from '../../commands/read-attacks.ts';
 import { type AttackReport, recordAttack } from '../../commands/record-attack.ts';
 import { attackJson, renderAttack, renderWholeAttack } from '../attack-answer.ts';
-import { judgeAttackReport } from '../attack-report.ts';
+import { judgeAttackReport, judgeFastnetmonReport } from '../attack-report.ts';
 import type { Call, Handler, WriteHandler, Wrote } from '../call.ts';
 import { answerList, judgeList, type ListFilter, type Listing } from '../list-answer.ts';
 import { isUuid } from '../uuid-text.ts';
@@ -40,6 +40,12 @@ export function attackHandlers(services: AttackServices): Record<string, Handler
       },
     },
     recordAttack: { write: { judge: (call) => judgeAttackReport(call.body, now()), run: record } },
+    recordFastnetmonAttack: {
+      write: {
+        judge: (call, found) => judgeFastnetmonReport(call.body, found, now()),
+        run: async (call, executor, report: AttackReport) => fieldsOfFastnetmon(await record(call, executor, report)),
+      },
+    },
   };
 }
 
@@ -64,3 +70,15 @@ const record: WriteHandler['run'] = async (_call, executor, report: AttackReport
     },
   };
 };
+
+/** The command speaks of its own fields; this document calls them otherwise. */
+function fieldsOfFastnetmon(wrote: Wrote): Wrote {
+  if (wrote.ok) return wrote;
+  const names: Readonly<Record<string, string>> = { '/dst': '/ip', '/external_id': '/attack_details/attack_uuid' };
+  const details = wrote.failure.details.map((each) => {
+    const field = names[each.field] ?? each.field;
+    const message = each.message.replace(/^\w+(?=: )/, field.slice(1).replaceAll('/', '.'));
+    return { ...each, field, message };
+  });
+  return refuse(wrote.failure.code, ...details);
+}
