@@ -9,6 +9,15 @@ import type { Operation } from './operation.ts';
 /** Identifier of an object in every example: the one that its example of creation has. */
 export const exampleUuid = '01890a5d-ac96-774b-bcce-b302099a8057';
 
+/** What parameters of one name hold wherever they appear. */
+const byName: Readonly<Record<string, unknown>> = {
+  dst: '203.0.113.7',
+  ip: '203.0.113.7',
+  location: 'fra1',
+  limit: 100,
+  cursor: '2s',
+};
+
 interface ParameterSchema {
   readonly examples?: readonly unknown[];
   readonly enum?: readonly unknown[];
@@ -23,6 +32,8 @@ export function parameterExample(name: string, schema: ParameterSchema): unknown
   if (schema.enum !== undefined) return schema.enum[0];
   if (schema.const !== undefined) return schema.const;
   if (schema.default !== undefined) return schema.default;
+  if (Object.hasOwn(byName, name)) return byName[name];
+  if (schema.format === 'date-time') return '2026-01-31T12:00:00Z';
   return schema.format === 'uuid' || /(^|_)uuid$/.test(name) ? exampleUuid : undefined;
 }
 

@@ -1,3 +1,1497 @@
 // Made by `node tools/record-answers.ts` from a run against a real server; not to be edited.
-export const recordedAnswers: Readonly<Record<string, unknown>> = {};
-export const recordedErrors: Readonly<Record<string, unknown>> = {};
+export const recordedAnswers: Readonly<Record<string, unknown>> = {
+  "addUserIps": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+    "provider_uuid": "01890a5d-ac96-774b-bcce-b302099aa000",
+    "username": "alice",
+    "email": "alice@example.net",
+    "name": "Alice",
+    "ips": [
+      "203.0.113.0/28",
+      "203.0.113.16/28"
+    ],
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z"
+  },
+  "changeFirewallRule": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa007",
+    "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+    "state": "disabled",
+    "dst": "203.0.113.7",
+    "protocol": "udp",
+    "action": "drop",
+    "priority": 10,
+    "descr": "no memcached replies",
+    "port": {
+      "src": {
+        "start": 11211,
+        "end": 11211
+      }
+    },
+    "disabled": true,
+    "applied": [
+      {
+        "location": "fra1",
+        "router": "edge1",
+        "state": "active",
+        "at": "2026-01-31T12:00:00.000Z",
+        "latency_ms": 12
+      }
+    ],
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z",
+    "hits": {
+      "packets": 0,
+      "bytes": 0
+    }
+  },
+  "changeRdnsZone": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa003",
+    "zone": "113.0.203.in-addr.arpa",
+    "driver": "rfc2136",
+    "covers": [
+      "203.0.113.0/24"
+    ],
+    "server": "192.0.2.53:53",
+    "ttl": 3600,
+    "tsig": {
+      "name": "levee",
+      "algorithm": "hmac-sha256"
+    },
+    "status": {
+      "records_applied": 0,
+      "records_pending": 1,
+      "records_failed": 0
+    },
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z",
+    "message": "All records of the zone are applied anew."
+  },
+  "changeTunnel": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa009",
+    "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+    "state": "active",
+    "ips": [
+      "203.0.113.0/28"
+    ],
+    "endpoint": "198.51.100.10",
+    "type": "GRE",
+    "applied": [
+      {
+        "location": "fra1",
+        "router": "edge1",
+        "state": "active",
+        "at": "2026-01-31T12:00:00.000Z",
+        "latency_ms": 12
+      }
+    ],
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z",
+    "tunnel_information": [
+      {
+        "location": "fra1",
+        "router": "edge1",
+        "local_endpoint": "192.0.2.1",
+        "remote_endpoint": "198.51.100.10",
+        "inner_ipv4": {
+          "router": "10.48.0.2",
+          "customer": "10.48.0.3",
+          "prefix_length": 31
+        },
+        "inner_ipv6": {
+          "router": "fd6c:6576:6565::2",
+          "customer": "fd6c:6576:6565::3",
+          "prefix_length": 127
+        },
+        "key": 1,
+        "mtu": 1472,
+        "mss": 1432,
+        "mss_ipv6": 1412,
+        "state": "active"
+      }
+    ]
+  },
+  "confirmChange": {
+    "change_uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
+    "confirmed_at": "2026-01-31T12:00:00.000Z",
+    "message": "The change is confirmed and stays."
+  },
+  "createApiKey": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00b",
+    "account_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+    "name": "deploy",
+    "read_only": true,
+    "sources": [
+      "198.51.100.0/24"
+    ],
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "key": "lv_u_shown-this-once"
+  },
+  "createFilter": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa008",
+    "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+    "state": "active",
+    "dst": "203.0.113.7",
+    "filter": 10,
+    "priority": 1000,
+    "port": {
+      "dst": {
+        "start": 27015,
+        "end": 27020
+      }
+    },
+    "ratelimit": 500,
+    "applied": [
+      {
+        "location": "fra1",
+        "router": "edge1",
+        "state": "active",
+        "at": "2026-01-31T12:00:00.000Z",
+        "latency_ms": 12
+      }
+    ],
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z"
+  },
+  "createFirewallRule": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa007",
+    "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+    "state": "active",
+    "dst": "203.0.113.7",
+    "protocol": "udp",
+    "action": "drop",
+    "priority": 10,
+    "descr": "no memcached replies",
+    "port": {
+      "src": {
+        "start": 11211,
+        "end": 11211
+      }
+    },
+    "disabled": false,
+    "applied": [
+      {
+        "location": "fra1",
+        "router": "edge1",
+        "state": "active",
+        "at": "2026-01-31T12:00:00.000Z",
+        "latency_ms": 12
+      }
+    ],
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z",
+    "hits": {
+      "packets": 0,
+      "bytes": 0
+    }
+  },
+  "createLocation": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa001",
+    "name": "fra1",
+    "created_at": "2026-01-31T12:00:00.000Z"
+  },
+  "createProvider": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa000",
+    "name": "Example Hosting",
+    "prefixes": [
+      "203.0.113.0/24",
+      "2001:db8::/32"
+    ],
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z"
+  },
+  "createRdns": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00a",
+    "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+    "state": "pending",
+    "state_reason": "The DNS server of 113.0.203.in-addr.arpa has not been tried yet.",
+    "ips": "203.0.113.7",
+    "record": "mail.example.net",
+    "applied": [
+      {
+        "zone": "113.0.203.in-addr.arpa",
+        "driver": "rfc2136",
+        "state": "pending",
+        "reason": "The DNS server of 113.0.203.in-addr.arpa has not been tried yet."
+      }
+    ],
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z"
+  },
+  "createRdnsZone": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa003",
+    "zone": "113.0.203.in-addr.arpa",
+    "driver": "rfc2136",
+    "covers": [
+      "203.0.113.0/24"
+    ],
+    "server": "192.0.2.53:53",
+    "ttl": 300,
+    "tsig": {
+      "name": "levee",
+      "algorithm": "hmac-sha256"
+    },
+    "status": {
+      "records_applied": 0,
+      "records_pending": 0,
+      "records_failed": 0
+    },
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z"
+  },
+  "createRouter": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa002",
+    "name": "edge1",
+    "location": "fra1",
+    "tunnel_addresses": [
+      "192.0.2.1",
+      "2001:db8:ffff::1"
+    ],
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "enrollment_token": "shown-this-once",
+    "enrollment_expires_at": "2026-01-31T13:00:00.000Z"
+  },
+  "createTunnel": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa009",
+    "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+    "state": "active",
+    "ips": [
+      "203.0.113.0/28"
+    ],
+    "endpoint": "198.51.100.9",
+    "type": "GRE",
+    "applied": [
+      {
+        "location": "fra1",
+        "router": "edge1",
+        "state": "active",
+        "at": "2026-01-31T12:00:00.000Z",
+        "latency_ms": 12
+      }
+    ],
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z",
+    "tunnel_information": [
+      {
+        "location": "fra1",
+        "router": "edge1",
+        "local_endpoint": "192.0.2.1",
+        "remote_endpoint": "198.51.100.9",
+        "inner_ipv4": {
+          "router": "10.48.0.2",
+          "customer": "10.48.0.3",
+          "prefix_length": 31
+        },
+        "inner_ipv6": {
+          "router": "fd6c:6576:6565::2",
+          "customer": "fd6c:6576:6565::3",
+          "prefix_length": 127
+        },
+        "key": 1,
+        "mtu": 1472,
+        "mss": 1432,
+        "mss_ipv6": 1412,
+        "state": "active"
+      }
+    ]
+  },
+  "createUser": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+    "provider_uuid": "01890a5d-ac96-774b-bcce-b302099aa000",
+    "username": "alice",
+    "email": "alice@example.net",
+    "name": "Alice",
+    "ips": [
+      "203.0.113.0/28"
+    ],
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z"
+  },
+  "deleteFilter": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa008",
+    "state": "marked_for_deletion",
+    "message": "The filter is marked for deletion."
+  },
+  "deleteFirewallRule": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa007",
+    "state": "marked_for_deletion",
+    "message": "The firewall rule is marked for deletion."
+  },
+  "deleteLocation": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa001",
+    "message": "The location is removed."
+  },
+  "deleteRdns": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00a",
+    "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+    "state": "marked_for_deletion",
+    "state_reason": "The DNS server of 113.0.203.in-addr.arpa has not been tried yet.",
+    "ips": "203.0.113.7",
+    "record": "mail.example.net",
+    "applied": [
+      {
+        "zone": "113.0.203.in-addr.arpa",
+        "driver": "rfc2136",
+        "state": "pending",
+        "reason": "The DNS server of 113.0.203.in-addr.arpa has not been tried yet."
+      }
+    ],
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z",
+    "message": "The rDNS record is marked for deletion."
+  },
+  "deleteRdnsZone": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa003",
+    "message": "The zone is let go of: what its server holds stays there, and the records here wait for a zone that covers them."
+  },
+  "deleteRouter": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa002",
+    "message": "The router is removed: its key is void, and nothing waits for it any more."
+  },
+  "deleteTunnel": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa009",
+    "state": "marked_for_deletion",
+    "message": "The tunnel is marked for deletion."
+  },
+  "deleteUserIps": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+    "provider_uuid": "01890a5d-ac96-774b-bcce-b302099aa000",
+    "username": "alice",
+    "email": "alice@example.net",
+    "name": "Alice",
+    "ips": [
+      "203.0.113.0/28"
+    ],
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z",
+    "removed": {
+      "firewall_rules": 0
+    }
+  },
+  "explainPacket": {
+    "verdict": "drop",
+    "decided_by": "01890a5d-ac96-774b-bcce-b302099aa007",
+    "trail": [
+      {
+        "uuid": "01890a5d-ac96-774b-bcce-b302099aa007",
+        "priority": 10,
+        "action": "drop",
+        "matched": true,
+        "code": "dropped",
+        "message": "the packet matches and is dropped"
+      }
+    ]
+  },
+  "listApiKeys": [
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00f",
+      "account_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "name": "test",
+      "read_only": false,
+      "created_at": "2026-01-31T12:00:00.000Z"
+    },
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00b",
+      "account_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "name": "deploy",
+      "read_only": true,
+      "sources": [
+        "198.51.100.0/24"
+      ],
+      "created_at": "2026-01-31T12:00:00.000Z"
+    }
+  ],
+  "listAttacks": [
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa005",
+      "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "dst": "203.0.113.7",
+      "state": "ongoing",
+      "source": "scrubbing-centre",
+      "external_id": "incident-4711",
+      "vectors": [
+        "udp-amplification-dns"
+      ],
+      "started_at": "2025-04-13T11:00:00.000Z",
+      "peak_pps": 1250000,
+      "peak_bps": 9800000000,
+      "mitigation": "observe",
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z"
+    },
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa006",
+      "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "dst": "203.0.113.7",
+      "state": "ongoing",
+      "source": "fastnetmon",
+      "external_id": "7d4f0d52-9c0b-4b53-8d7a-2f5f8f5c1b11",
+      "vectors": [
+        "udp"
+      ],
+      "started_at": "2026-01-31T12:00:00.000Z",
+      "peak_pps": 812000,
+      "peak_bps": 5120000000,
+      "mitigation": "observe",
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z"
+    }
+  ],
+  "listAudit": [
+    {
+      "sequence": 8,
+      "at": "2026-01-31T12:00:00.000Z",
+      "operation": "createUser",
+      "kind": "account",
+      "object_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "actor": {
+        "uuid": "01890a5d-ac96-774b-bcce-b302099aa000",
+        "role": "provider"
+      },
+      "after": {
+        "uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+        "provider_uuid": "01890a5d-ac96-774b-bcce-b302099aa000",
+        "username": "alice",
+        "email": "alice@example.net",
+        "name": "Alice",
+        "ips": [
+          "203.0.113.0/28"
+        ],
+        "created_at": "2026-01-31T12:00:00.000Z",
+        "updated_at": "2026-01-31T12:00:00.000Z"
+      }
+    },
+    {
+      "sequence": 9,
+      "at": "2026-01-31T12:00:00.000Z",
+      "operation": "createApiKey",
+      "kind": "api_key",
+      "object_uuid": "01890a5d-ac96-774b-bcce-b302099aa00f",
+      "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "actor": {
+        "uuid": "01890a5d-ac96-774b-bcce-b302099aa02b",
+        "role": "operator"
+      },
+      "after": {
+        "uuid": "01890a5d-ac96-774b-bcce-b302099aa00f",
+        "account_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+        "name": "test",
+        "read_only": false,
+        "created_at": "2026-01-31T12:00:00.000Z"
+      }
+    }
+  ],
+  "listFilterKinds": [
+    {
+      "id": 1,
+      "name": "tcp-syn-protect",
+      "label": "TCP SYN flood protection",
+      "description": "Answers each new TCP connection in the server's place, by SYN cookies, and hands it over once the client has answered back: SYNs from forged addresses never reach the server. Packets with combinations of flags that no TCP sends are discarded.",
+      "limits": [
+        "Connections from real addresses pass, however many; ratelimit and rules bound them.",
+        "The router takes part in the handshake: TCP options that it does not know are not negotiated."
+      ],
+      "families": [
+        "ipv4",
+        "ipv6"
+      ],
+      "transports": [
+        "tcp"
+      ],
+      "default_ports": [],
+      "memory": "connection",
+      "needs_return_path": true,
+      "fields": [
+        {
+          "name": "dst",
+          "type": "prefix",
+          "required": true
+        },
+        {
+          "name": "port.dst",
+          "type": "port_range",
+          "required": false,
+          "minimum": 0,
+          "maximum": 65535
+        }
+      ]
+    },
+    {
+      "id": 2,
+      "name": "tcp-symmetric",
+      "label": "TCP only of known connections",
+      "description": "Passes TCP packets only of connections whose handshake the router has seen in both directions; floods of stray ACK, SYN-ACK, RST and data packets are discarded.",
+      "limits": [
+        "SYNs pass: against a flood of them use tcp-syn-protect."
+      ],
+      "families": [
+        "ipv4",
+        "ipv6"
+      ],
+      "transports": [
+        "tcp"
+      ],
+      "default_ports": [],
+      "memory": "connection",
+      "needs_return_path": true,
+      "fields": [
+        {
+          "name": "dst",
+          "type": "prefix",
+          "required": true
+        },
+        {
+          "name": "port.dst",
+          "type": "port_range",
+          "required": false,
+          "minimum": 0,
+          "maximum": 65535
+        }
+      ]
+    }
+  ],
+  "listFilters": [
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa008",
+      "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "state": "active",
+      "dst": "203.0.113.7",
+      "filter": 10,
+      "priority": 1000,
+      "port": {
+        "dst": {
+          "start": 27015,
+          "end": 27020
+        }
+      },
+      "ratelimit": 500,
+      "applied": [
+        {
+          "location": "fra1",
+          "router": "edge1",
+          "state": "active",
+          "at": "2026-01-31T12:00:00.000Z",
+          "latency_ms": 12
+        }
+      ],
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z"
+    }
+  ],
+  "listFirewallRules": [
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa007",
+      "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "state": "disabled",
+      "dst": "203.0.113.7",
+      "protocol": "udp",
+      "action": "drop",
+      "priority": 10,
+      "descr": "no memcached replies",
+      "port": {
+        "src": {
+          "start": 11211,
+          "end": 11211
+        }
+      },
+      "disabled": true,
+      "applied": [
+        {
+          "location": "fra1",
+          "router": "edge1",
+          "state": "active",
+          "at": "2026-01-31T12:00:00.000Z",
+          "latency_ms": 12
+        }
+      ],
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z",
+      "hits": {
+        "packets": 0,
+        "bytes": 0
+      }
+    },
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00d",
+      "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "state": "active",
+      "dst": "203.0.113.9",
+      "protocol": "udp",
+      "action": "drop",
+      "priority": 1000,
+      "disabled": false,
+      "applied": [
+        {
+          "location": "fra1",
+          "router": "edge1",
+          "state": "active",
+          "at": "2026-01-31T12:00:00.000Z",
+          "latency_ms": 12
+        }
+      ],
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z",
+      "hits": {
+        "packets": 0,
+        "bytes": 0
+      }
+    }
+  ],
+  "listFlowrules": [
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00e",
+      "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "state": "proposed",
+      "state_reason": "No BGP speaker is configured: the rule is shown and announced nowhere.",
+      "dst": "203.0.113.7",
+      "components": {
+        "protocol": "udp",
+        "source-port": "11211"
+      },
+      "action": "discard",
+      "applied": [],
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z",
+      "attack_uuid": "01890a5d-ac96-774b-bcce-b302099aa005"
+    }
+  ],
+  "listLocations": [
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa001",
+      "name": "fra1",
+      "created_at": "2026-01-31T12:00:00.000Z"
+    }
+  ],
+  "listProviderAttacks": [
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa005",
+      "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "dst": "203.0.113.7",
+      "state": "ongoing",
+      "source": "scrubbing-centre",
+      "external_id": "incident-4711",
+      "vectors": [
+        "udp-amplification-dns"
+      ],
+      "started_at": "2025-04-13T11:00:00.000Z",
+      "peak_pps": 1250000,
+      "peak_bps": 9800000000,
+      "mitigation": "observe",
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z"
+    },
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa006",
+      "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "dst": "203.0.113.7",
+      "state": "ongoing",
+      "source": "fastnetmon",
+      "external_id": "7d4f0d52-9c0b-4b53-8d7a-2f5f8f5c1b11",
+      "vectors": [
+        "udp"
+      ],
+      "started_at": "2026-01-31T12:00:00.000Z",
+      "peak_pps": 812000,
+      "peak_bps": 5120000000,
+      "mitigation": "observe",
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z"
+    }
+  ],
+  "listProviderFilterKinds": [
+    {
+      "id": 1,
+      "name": "tcp-syn-protect",
+      "label": "TCP SYN flood protection",
+      "description": "Answers each new TCP connection in the server's place, by SYN cookies, and hands it over once the client has answered back: SYNs from forged addresses never reach the server. Packets with combinations of flags that no TCP sends are discarded.",
+      "limits": [
+        "Connections from real addresses pass, however many; ratelimit and rules bound them.",
+        "The router takes part in the handshake: TCP options that it does not know are not negotiated."
+      ],
+      "families": [
+        "ipv4",
+        "ipv6"
+      ],
+      "transports": [
+        "tcp"
+      ],
+      "default_ports": [],
+      "memory": "connection",
+      "needs_return_path": true,
+      "fields": [
+        {
+          "name": "dst",
+          "type": "prefix",
+          "required": true
+        },
+        {
+          "name": "port.dst",
+          "type": "port_range",
+          "required": false,
+          "minimum": 0,
+          "maximum": 65535
+        }
+      ]
+    },
+    {
+      "id": 2,
+      "name": "tcp-symmetric",
+      "label": "TCP only of known connections",
+      "description": "Passes TCP packets only of connections whose handshake the router has seen in both directions; floods of stray ACK, SYN-ACK, RST and data packets are discarded.",
+      "limits": [
+        "SYNs pass: against a flood of them use tcp-syn-protect."
+      ],
+      "families": [
+        "ipv4",
+        "ipv6"
+      ],
+      "transports": [
+        "tcp"
+      ],
+      "default_ports": [],
+      "memory": "connection",
+      "needs_return_path": true,
+      "fields": [
+        {
+          "name": "dst",
+          "type": "prefix",
+          "required": true
+        },
+        {
+          "name": "port.dst",
+          "type": "port_range",
+          "required": false,
+          "minimum": 0,
+          "maximum": 65535
+        }
+      ]
+    }
+  ],
+  "listProviderFilters": [
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa008",
+      "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "state": "active",
+      "dst": "203.0.113.7",
+      "filter": 10,
+      "priority": 1000,
+      "port": {
+        "dst": {
+          "start": 27015,
+          "end": 27020
+        }
+      },
+      "ratelimit": 500,
+      "applied": [
+        {
+          "location": "fra1",
+          "router": "edge1",
+          "state": "active",
+          "at": "2026-01-31T12:00:00.000Z",
+          "latency_ms": 12
+        }
+      ],
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z"
+    }
+  ],
+  "listProviderFirewallRules": [
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa007",
+      "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "state": "disabled",
+      "dst": "203.0.113.7",
+      "protocol": "udp",
+      "action": "drop",
+      "priority": 10,
+      "descr": "no memcached replies",
+      "port": {
+        "src": {
+          "start": 11211,
+          "end": 11211
+        }
+      },
+      "disabled": true,
+      "applied": [
+        {
+          "location": "fra1",
+          "router": "edge1",
+          "state": "active",
+          "at": "2026-01-31T12:00:00.000Z",
+          "latency_ms": 12
+        }
+      ],
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z",
+      "hits": {
+        "packets": 0,
+        "bytes": 0
+      }
+    },
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00d",
+      "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "state": "active",
+      "dst": "203.0.113.9",
+      "protocol": "udp",
+      "action": "drop",
+      "priority": 1000,
+      "disabled": false,
+      "applied": [
+        {
+          "location": "fra1",
+          "router": "edge1",
+          "state": "active",
+          "at": "2026-01-31T12:00:00.000Z",
+          "latency_ms": 12
+        }
+      ],
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z",
+      "hits": {
+        "packets": 0,
+        "bytes": 0
+      }
+    }
+  ],
+  "listProviderFlowrules": [
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00e",
+      "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "state": "proposed",
+      "state_reason": "No BGP speaker is configured: the rule is shown and announced nowhere.",
+      "dst": "203.0.113.7",
+      "components": {
+        "protocol": "udp",
+        "source-port": "11211"
+      },
+      "action": "discard",
+      "applied": [],
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z",
+      "attack_uuid": "01890a5d-ac96-774b-bcce-b302099aa005"
+    }
+  ],
+  "listProviders": [
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa000",
+      "name": "Example Hosting",
+      "prefixes": [
+        "203.0.113.0/24",
+        "2001:db8::/32"
+      ],
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z"
+    }
+  ],
+  "listRdns": [
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00a",
+      "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "state": "pending",
+      "state_reason": "The DNS server of 113.0.203.in-addr.arpa has not been tried yet.",
+      "ips": "203.0.113.7",
+      "record": "mail.example.net",
+      "applied": [
+        {
+          "zone": "113.0.203.in-addr.arpa",
+          "driver": "rfc2136",
+          "state": "pending",
+          "reason": "The DNS server of 113.0.203.in-addr.arpa has not been tried yet."
+        }
+      ],
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z"
+    }
+  ],
+  "listRdnsZones": [
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa003",
+      "zone": "113.0.203.in-addr.arpa",
+      "driver": "rfc2136",
+      "covers": [
+        "203.0.113.0/24"
+      ],
+      "server": "192.0.2.53:53",
+      "ttl": 3600,
+      "tsig": {
+        "name": "levee",
+        "algorithm": "hmac-sha256"
+      },
+      "status": {
+        "records_applied": 0,
+        "records_pending": 1,
+        "records_failed": 0
+      },
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z"
+    }
+  ],
+  "listRouters": [
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa002",
+      "name": "edge1",
+      "location": "fra1",
+      "tunnel_addresses": [
+        "192.0.2.1",
+        "2001:db8:ffff::1"
+      ],
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "enrolled": true,
+      "enrolled_at": "2026-01-31T12:00:00.000Z",
+      "enforcement": "kernel",
+      "last_seen_at": "2026-01-31T12:00:00.000Z"
+    }
+  ],
+  "listTunnels": {
+    "tunnels": [
+      {
+        "uuid": "01890a5d-ac96-774b-bcce-b302099aa009",
+        "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+        "state": "active",
+        "ips": [
+          "203.0.113.0/28"
+        ],
+        "endpoint": "198.51.100.10",
+        "type": "GRE",
+        "applied": [
+          {
+            "location": "fra1",
+            "router": "edge1",
+            "state": "active",
+            "at": "2026-01-31T12:00:00.000Z",
+            "latency_ms": 12
+          }
+        ],
+        "created_at": "2026-01-31T12:00:00.000Z",
+        "updated_at": "2026-01-31T12:00:00.000Z",
+        "tunnel_information": [
+          {
+            "location": "fra1",
+            "router": "edge1",
+            "local_endpoint": "192.0.2.1",
+            "remote_endpoint": "198.51.100.10",
+            "inner_ipv4": {
+              "router": "10.48.0.2",
+              "customer": "10.48.0.3",
+              "prefix_length": 31
+            },
+            "inner_ipv6": {
+              "router": "fd6c:6576:6565::2",
+              "customer": "fd6c:6576:6565::3",
+              "prefix_length": 127
+            },
+            "key": 1,
+            "mtu": 1472,
+            "mss": 1432,
+            "mss_ipv6": 1412,
+            "state": "active"
+          }
+        ]
+      }
+    ]
+  },
+  "readAttack": [
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa005",
+      "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "dst": "203.0.113.7",
+      "state": "ongoing",
+      "source": "scrubbing-centre",
+      "external_id": "incident-4711",
+      "vectors": [
+        "udp-amplification-dns"
+      ],
+      "started_at": "2025-04-13T11:00:00.000Z",
+      "peak_pps": 1250000,
+      "peak_bps": 9800000000,
+      "mitigation": "observe",
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z",
+      "top_sources": [
+        {
+          "source": "198.51.100.9",
+          "share": 0.4
+        }
+      ],
+      "samples": [
+        {
+          "at": "2025-04-13T11:00:00.000Z",
+          "pps": 1250000,
+          "bps": 9800000000
+        }
+      ],
+      "flowrules": [
+        "01890a5d-ac96-774b-bcce-b302099aa00e"
+      ]
+    }
+  ],
+  "readFilter": [
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa008",
+      "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "state": "active",
+      "dst": "203.0.113.7",
+      "filter": 10,
+      "priority": 1000,
+      "port": {
+        "dst": {
+          "start": 27015,
+          "end": 27020
+        }
+      },
+      "ratelimit": 500,
+      "applied": [
+        {
+          "location": "fra1",
+          "router": "edge1",
+          "state": "active",
+          "at": "2026-01-31T12:00:00.000Z",
+          "latency_ms": 12
+        }
+      ],
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z"
+    }
+  ],
+  "readFirewallRule": [
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa007",
+      "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "state": "disabled",
+      "dst": "203.0.113.7",
+      "protocol": "udp",
+      "action": "drop",
+      "priority": 10,
+      "descr": "no memcached replies",
+      "port": {
+        "src": {
+          "start": 11211,
+          "end": 11211
+        }
+      },
+      "disabled": true,
+      "applied": [
+        {
+          "location": "fra1",
+          "router": "edge1",
+          "state": "active",
+          "at": "2026-01-31T12:00:00.000Z",
+          "latency_ms": 12
+        }
+      ],
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z",
+      "hits": {
+        "packets": 0,
+        "bytes": 0
+      }
+    }
+  ],
+  "readFlowrule": [
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00e",
+      "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "state": "proposed",
+      "state_reason": "No BGP speaker is configured: the rule is shown and announced nowhere.",
+      "dst": "203.0.113.7",
+      "components": {
+        "protocol": "udp",
+        "source-port": "11211"
+      },
+      "action": "discard",
+      "applied": [],
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z",
+      "attack_uuid": "01890a5d-ac96-774b-bcce-b302099aa005"
+    }
+  ],
+  "readQuota": {
+    "account_uuid": "01890a5d-ac96-774b-bcce-b302099aa000",
+    "quotas": {
+      "firewall_rules": {
+        "used": 2,
+        "maximum": 10000
+      },
+      "filters": {
+        "used": 1,
+        "maximum": 200
+      },
+      "tunnels": {
+        "used": 1,
+        "maximum": 20
+      },
+      "users": {
+        "used": 1,
+        "maximum": 50
+      }
+    }
+  },
+  "readRdnsZone": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa003",
+    "zone": "113.0.203.in-addr.arpa",
+    "driver": "rfc2136",
+    "covers": [
+      "203.0.113.0/24"
+    ],
+    "server": "192.0.2.53:53",
+    "ttl": 3600,
+    "tsig": {
+      "name": "levee",
+      "algorithm": "hmac-sha256"
+    },
+    "status": {
+      "records_applied": 0,
+      "records_pending": 1,
+      "records_failed": 0
+    },
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z"
+  },
+  "readRouter": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa002",
+    "name": "edge1",
+    "location": "fra1",
+    "tunnel_addresses": [
+      "192.0.2.1",
+      "2001:db8:ffff::1"
+    ],
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "enrolled": true,
+    "enrolled_at": "2026-01-31T12:00:00.000Z",
+    "enforcement": "kernel",
+    "last_seen_at": "2026-01-31T12:00:00.000Z"
+  },
+  "readTunnel": [
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa009",
+      "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "state": "active",
+      "ips": [
+        "203.0.113.0/28"
+      ],
+      "endpoint": "198.51.100.10",
+      "type": "GRE",
+      "applied": [
+        {
+          "location": "fra1",
+          "router": "edge1",
+          "state": "active",
+          "at": "2026-01-31T12:00:00.000Z",
+          "latency_ms": 12
+        }
+      ],
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z",
+      "tunnel_information": [
+        {
+          "location": "fra1",
+          "router": "edge1",
+          "local_endpoint": "192.0.2.1",
+          "remote_endpoint": "198.51.100.10",
+          "inner_ipv4": {
+            "router": "10.48.0.2",
+            "customer": "10.48.0.3",
+            "prefix_length": 31
+          },
+          "inner_ipv6": {
+            "router": "fd6c:6576:6565::2",
+            "customer": "fd6c:6576:6565::3",
+            "prefix_length": 127
+          },
+          "key": 1,
+          "mtu": 1472,
+          "mss": 1432,
+          "mss_ipv6": 1412,
+          "state": "active"
+        }
+      ]
+    }
+  ],
+  "recordAttack": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa005",
+    "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+    "dst": "203.0.113.7",
+    "state": "ongoing",
+    "source": "scrubbing-centre",
+    "external_id": "incident-4711",
+    "vectors": [
+      "udp-amplification-dns"
+    ],
+    "started_at": "2025-04-13T11:00:00.000Z",
+    "peak_pps": 1250000,
+    "peak_bps": 9800000000,
+    "mitigation": "observe",
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z"
+  },
+  "recordFastnetmonAttack": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa006",
+    "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+    "dst": "203.0.113.7",
+    "state": "ongoing",
+    "source": "fastnetmon",
+    "external_id": "7d4f0d52-9c0b-4b53-8d7a-2f5f8f5c1b11",
+    "vectors": [
+      "udp"
+    ],
+    "started_at": "2026-01-31T12:00:00.000Z",
+    "peak_pps": 812000,
+    "peak_bps": 5120000000,
+    "mitigation": "observe",
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z"
+  },
+  "renewRouterToken": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa002",
+    "name": "edge1",
+    "location": "fra1",
+    "tunnel_addresses": [
+      "192.0.2.1",
+      "2001:db8:ffff::1"
+    ],
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "enrollment_token": "shown-this-once",
+    "enrollment_expires_at": "2026-01-31T13:00:00.000Z",
+    "message": "The router's present key works until the token is used, and no longer."
+  },
+  "replaceFirewallRules": {
+    "dst": "203.0.113.7",
+    "rules": [
+      {
+        "uuid": "01890a5d-ac96-774b-bcce-b302099aa03a",
+        "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+        "state": "active",
+        "dst": "203.0.113.7",
+        "protocol": "udp",
+        "action": "drop",
+        "priority": 1000,
+        "disabled": false,
+        "applied": [
+          {
+            "location": "fra1",
+            "router": "edge1",
+            "state": "active",
+            "at": "2026-01-31T12:00:00.000Z",
+            "latency_ms": 12
+          }
+        ],
+        "created_at": "2026-01-31T12:00:00.000Z",
+        "updated_at": "2026-01-31T12:00:00.000Z",
+        "hits": {
+          "packets": 0,
+          "bytes": 0
+        }
+      }
+    ],
+    "created": 0,
+    "kept": 1,
+    "removed": 0
+  },
+  "resetUserPassword": {
+    "message": "The password has been reset."
+  },
+  "revokeApiKey": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00b",
+    "account_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+    "name": "deploy",
+    "read_only": true,
+    "sources": [
+      "198.51.100.0/24"
+    ],
+    "revoked_at": "2026-01-31T12:00:00.000Z",
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "message": "The API key is revoked."
+  },
+  "setQuota": {
+    "account_uuid": "01890a5d-ac96-774b-bcce-b302099aa000",
+    "quotas": {
+      "firewall_rules": {
+        "used": 2,
+        "maximum": 10000
+      },
+      "filters": {
+        "used": 1,
+        "maximum": 200
+      },
+      "tunnels": {
+        "used": 1,
+        "maximum": 20
+      },
+      "users": {
+        "used": 1,
+        "maximum": 50
+      }
+    }
+  },
+  "updateRdns": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00a",
+    "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+    "state": "pending",
+    "state_reason": "The DNS server of 113.0.203.in-addr.arpa has not been tried yet.",
+    "ips": "203.0.113.7",
+    "record": "mail.example.net",
+    "applied": [
+      {
+        "zone": "113.0.203.in-addr.arpa",
+        "driver": "rfc2136",
+        "state": "pending",
+        "reason": "The DNS server of 113.0.203.in-addr.arpa has not been tried yet."
+      }
+    ],
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z"
+  },
+  "whoAmI": {
+    "account": {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "role": "user",
+      "name": "Alice",
+      "provider_uuid": "01890a5d-ac96-774b-bcce-b302099aa000",
+      "username": "alice",
+      "email": "alice@example.net",
+      "subnets": [
+        "203.0.113.0/28",
+        "203.0.113.16/28"
+      ]
+    },
+    "api_key": {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00f",
+      "account_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "name": "test",
+      "read_only": false,
+      "created_at": "2026-01-31T12:00:00.000Z"
+    }
+  }
+};
+export const recordedErrors: Readonly<Record<string, unknown>> = {
+  "body_too_large": {
+    "error": "body_too_large",
+    "message": "The body exceeds 1 MiB.",
+    "request_id": "01890a5d-ac96-774b-bcce-b302099aa037"
+  },
+  "conflict": {
+    "error": "conflict",
+    "message": "ips.0: 203.0.113.0/29 overlaps a subnet that is in use already",
+    "field": "/ips/0",
+    "details": [
+      {
+        "field": "/ips/0",
+        "code": "ip_in_use",
+        "message": "ips.0: 203.0.113.0/29 overlaps a subnet that is in use already"
+      }
+    ],
+    "request_id": "01890a5d-ac96-774b-bcce-b302099aa034"
+  },
+  "idempotency_key_reused": {
+    "error": "idempotency_key_reused",
+    "message": "Idempotency-Key: was used before with another request; a new request needs a new key",
+    "field": "Idempotency-Key",
+    "details": [
+      {
+        "field": "Idempotency-Key",
+        "code": "idempotency_key_reused",
+        "message": "Idempotency-Key: was used before with another request; a new request needs a new key"
+      }
+    ],
+    "request_id": "01890a5d-ac96-774b-bcce-b302099aa039"
+  },
+  "invalid_api_key": {
+    "error": "invalid_api_key",
+    "message": "The API key in x-api-key is not valid: it is unknown, misspelt, revoked or expired.",
+    "request_id": "01890a5d-ac96-774b-bcce-b302099aa02d"
+  },
+  "invalid_json": {
+    "error": "invalid_json",
+    "message": "The body is not a valid JSON text.",
+    "details": [
+      {
+        "field": "",
+        "code": "invalid_json",
+        "message": "The body is not a valid JSON text."
+      }
+    ],
+    "request_id": "01890a5d-ac96-774b-bcce-b302099aa036"
+  },
+  "ip_not_allowed": {
+    "error": "ip_not_allowed",
+    "message": "dst: 198.51.100.7 is not within the caller's addresses; it must lie inside one of the user's subnets",
+    "field": "/dst",
+    "details": [
+      {
+        "field": "/dst",
+        "code": "ip_not_allowed",
+        "message": "dst: 198.51.100.7 is not within the caller's addresses; it must lie inside one of the user's subnets"
+      }
+    ],
+    "request_id": "01890a5d-ac96-774b-bcce-b302099aa032"
+  },
+  "missing_api_key": {
+    "error": "missing_api_key",
+    "message": "The x-api-key header is missing: every operation needs an API key in it.",
+    "request_id": "01890a5d-ac96-774b-bcce-b302099aa02c"
+  },
+  "not_found": {
+    "error": "not_found",
+    "message": "Nothing is here for this key: the path or the object does not exist.",
+    "request_id": "01890a5d-ac96-774b-bcce-b302099aa033"
+  },
+  "operator_key_required": {
+    "error": "operator_key_required",
+    "message": "This operation needs a key of an operator; the key is of a user.",
+    "details": [
+      {
+        "field": "",
+        "code": "operator_key_required",
+        "message": "This operation needs a key of an operator; the key is of a user."
+      }
+    ],
+    "request_id": "01890a5d-ac96-774b-bcce-b302099aa031"
+  },
+  "provider_key_required": {
+    "error": "provider_key_required",
+    "message": "This operation needs a key of a provider; the key is of a user.",
+    "details": [
+      {
+        "field": "",
+        "code": "provider_key_required",
+        "message": "This operation needs a key of a provider; the key is of a user."
+      }
+    ],
+    "request_id": "01890a5d-ac96-774b-bcce-b302099aa030"
+  },
+  "read_only_key": {
+    "error": "read_only_key",
+    "message": "This API key may only read; the operation changes something.",
+    "request_id": "01890a5d-ac96-774b-bcce-b302099aa02f"
+  },
+  "source_not_allowed": {
+    "error": "source_not_allowed",
+    "message": "This API key may not be used from the address that the request came from.",
+    "request_id": "01890a5d-ac96-774b-bcce-b302099aa02e"
+  },
+  "unsupported_media_type": {
+    "error": "unsupported_media_type",
+    "message": "The body is not application/json.",
+    "request_id": "01890a5d-ac96-774b-bcce-b302099aa038"
+  },
+  "validation_failed": {
+    "error": "validation_failed",
+    "message": "dst: 203.0.113.7/24 has host bits set; did you mean 203.0.113.0/24 or 203.0.113.7/32? (and 1 more problem: see details)",
+    "field": "/dst",
+    "details": [
+      {
+        "field": "/dst",
+        "code": "host_bits_set",
+        "message": "dst: 203.0.113.7/24 has host bits set; did you mean 203.0.113.0/24 or 203.0.113.7/32?"
+      },
+      {
+        "field": "/action",
+        "code": "not_allowed",
+        "message": "action: must be one of accept, continue, drop, reject, received the string \"deny\""
+      }
+    ],
+    "request_id": "01890a5d-ac96-774b-bcce-b302099aa035"
+  }
+};

@@ -5,29 +5,16 @@ export const uuidParams = Type.Object({ uuid: Type.String({ description: 'Identi
 
 const page = {
   limit: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: 1000,
-      description: 'Objects in this answer; absent: all of them.',
-      examples: [100],
-    }),
+    Type.Integer({ minimum: 1, maximum: 1000, description: 'Objects in this answer; absent: all of them.' }),
   ),
   cursor: Type.Optional(
-    Type.String({
-      maxLength: 64,
-      description: 'Where to go on, from the `Link` header of the previous page.',
-      examples: ['2s'],
-    }),
+    Type.String({ maxLength: 64, description: 'Where to go on, from the `Link` header of the previous page.' }),
   ),
 };
 
 const filters = {
   dst: Type.Optional(
-    Type.String({
-      maxLength: 64,
-      description: 'Only objects whose destination covers it or lies inside it.',
-      examples: ['203.0.113.7'],
-    }),
+    Type.String({ maxLength: 64, description: 'Only objects whose destination covers it or lies inside it.' }),
   ),
   state: Type.Optional(
     Type.Enum(['pending', 'active', 'disabled', 'failed', 'marked_for_deletion'], { description: 'Only those in it.' }),

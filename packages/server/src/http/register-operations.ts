@@ -7,15 +7,19 @@ import type { Problem } from '@levee/contract/errors.ts';
 import type { Operation } from '@levee/contract/operation.ts';
 import { noQuery } from '@levee/contract/schemas/list.ts';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Caller } from '../commands/caller.ts';
 import { type Failure, refuse } from '../commands/outcome.ts';
 import type { Authenticated, KeyRing } from './authentication.ts';
 import type { Answer, Answered, Call, Handler, Judged } from './call.ts';
 import { entityTagOf, holdsAlready } from './entity-tag.ts';
+import type { RateLimits } from './rate-limit.ts';
 import { type Check, compileBodyCheck, compileQueryCheck } from './schema-check.ts';
 import { answerWrite, judgeRepeatKey, type WriteServices } from './write-answer.ts';
 
 export interface OperationServices extends WriteServices {
   readonly keys: KeyRing;
+  /** Absent: without limits. */
+  readonly rateLimits?: RateLimits | undefined;
   readonly sendFailure: (reply: FastifyReply, failure: Failure) => void;
   readonly sendException: (reply: FastifyReply, error: unknown) => void;
 }
@@ -59,7 +63,13 @@ export function registerOperations(
 function guard(operation: Operation, services: OperationServices) {
   const roles = new Set(operation.roles);
   const judge = (request: FastifyRequest, reply: FastifyReply, who: Authenticated, next: () => void) => {
-    if (!who.ok) return services.sendFailure(reply, who.failure);
+    if (!who.ok) {
+      if (who.retrySeconds !== undefined) reply.header('retry-after', String(who.retrySeconds));
+      return services.sendFailure(reply, who.failure);
+    }
+    if (services.rateLimits !== undefined && !admit(services.rateLimits, who.caller, reply)) {
+      return services.sendFailure(reply, tooMany);
+    }
     if (!roles.has(who.caller.role)) return services.sendFailure(reply, wrongRole(operation, who.caller.role));
     if (operation.access === 'write' && who.readOnly) {
       return services.sendFailure(reply, { code: 'read_only_key', details: [] });
@@ -77,9 +87,30 @@ function guard(operation: Operation, services: OperationServices) {
   };
 }
 
+/** Says on every answer to a good key how it stands; false: it has no request left. */
+function admit(limits: RateLimits, { keyUuid, limits: own }: Caller, reply: FastifyReply): boolean {
+  const { rated, policy, state } = limits.take(keyUuid, own.requestsPerMinute);
+  reply.header('ratelimit-policy', policy).header('ratelimit', state);
+  if (!rated.allowed) reply.header('retry-after', String(rated.retrySeconds));
+  return rated.allowed;
+}
+
+const tooMany: Failure = {
+  code: 'rate_limited',
+  details: [
+    {
+      field: '',
+      code: 'rate_limited',
+      message:
+        'This API key has made more requests than it may; RateLimit-Policy says how many a minute, Retry-After when ' +
+        'to try again.',
+    },
+  ],
+};
+
 function wrongRole(operation: Operation, role: string): Failure {
-  const wanted = operation.roles.join(' or ');
-  const message = `This operation needs a key of a ${wanted}; the key is of ${role === 'operator' ? 'an' : 'a'} ${role}.`;
+  const one = (each: string) => `${each === 'operator' ? 'an' : 'a'} ${each}`;
+  const message = `This operation needs a key of ${operation.roles.map(one).join(' or ')}; the key is of ${one(role)}.`;
   return { code: operation.roleError, details: [{ field: '', code: operation.roleError, message }] };
 }
 

@@ -1,0 +1,187 @@
+/**
+ * Sends every served operation's own example to a real server, in an order in which each can succeed: the operator makes
+ * a provider, the provider a user, the user everything else; what deletes comes last. Nothing of a request is made up
+ * here but the identifiers that a server chooses. Decides nothing about what is right: it hands back what was answered.
+ */
+import type { ErrorCode } from '@levee/contract/errors.ts';
+import { exampleUuid, parameterExample } from '@levee/contract/openapi-examples.ts';
+import type { Operation, Role } from '@levee/contract/operation.ts';
+import { operations } from '@levee/contract/operations.ts';
+import { meetErrors } from './errors.ts';
+import { createNormaliser } from './normalise.ts';
+import { type Follower, followAsRouter } from './router.ts';
+import { startStage } from './stage.ts';
+
+export interface Told {
+  readonly operation: Operation;
+  readonly sent: string;
+  readonly status: number;
+  /** JSON value, or text where the operation answers that. */
+  readonly answer: unknown;
+  readonly normalised: unknown;
+}
+
+export interface Story {
+  readonly told: readonly Told[];
+  /** The same with one of its query parameters at a time. */
+  readonly parameters: readonly { readonly sent: string; readonly status: number; readonly answer: string }[];
+  /** By error code. */
+  readonly errors: readonly MetError[];
+}
+
+export interface MetError {
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly answer: unknown;
+  readonly normalised: unknown;
+}
+
+/** Comes first, in this order: the rest needs what these make. */
+const opening = ['createProvider', 'createLocation', 'createRouter', 'createRdnsZone', 'createUser', 'addUserIps'];
+/** Comes last, in this order: they take away what others need. */
+const closing = [
+  'replaceFirewallRules',
+  'deleteUserIps',
+  'deleteUser',
+  'deleteRdnsZone',
+  'deleteRouter',
+  'deleteLocation',
+  'revokeApiKey',
+];
+const phases: readonly ((operation: Operation) => boolean)[] = [
+  ({ method, params, roles }) => method === 'POST' && params === undefined && !roles.includes('user'),
+  ({ method, params }) => method === 'POST' && params === undefined,
+  ({ method }) => method !== 'DELETE' && method !== 'GET',
+  ({ method }) => method === 'GET',
+  () => true,
+];
+
+export function inOrder(served: readonly Operation[]): readonly Operation[] {
+  const phaseOf = (operation: Operation): number => {
+    const first = opening.indexOf(operation.id);
+    if (first >= 0) return first - opening.length;
+    const last = closing.indexOf(operation.id);
+    if (last >= 0) return phases.length + last;
+    return phases.findIndex((holds) => holds(operation));
+  };
+  return served.toSorted((a, b) => phaseOf(a) - phaseOf(b));
+}
+
+/** Where the object of a path is made, if not by a POST to the path before its parameter. */
+const madeAt: Readonly<Record<string, string>> = { '/attacks': '/operator/attack' };
+
+export async function tellStory(now: () => number = Date.now): Promise<Story> {
+  const stage = await startStage();
+  const normaliser = createNormaliser(now);
+  const keys: Partial<Record<Role, string>> = { operator: stage.operatorKey };
+  const made = new Map<string, string>();
+  const told: Told[] = [];
+  const parameters: { sent: string; status: number; answer: string }[] = [];
+  let follower: Follower | undefined;
+  let userUuid = exampleUuid;
+
+  const keyFor = ({ roles }: Operation): string => {
+    const key = (['user', 'provider', 'operator'] as const)
+      .filter((role) => roles.includes(role))
+      .map((role) => keys[role]);
+    const found = key.find((each) => each !== undefined);
+    if (found === undefined) throw new Error('nobody is there yet who may call this operation');
+    return found;
+  };
+  const pathOf = async (operation: Operation): Promise<string> => {
+    let path = operation.path;
+    for (const [, name = ''] of operation.path.matchAll(/\{(\w+)\}/g)) {
+      const before = operation.path.slice(0, operation.path.indexOf(`/{${name}}`));
+      let value = made.get(madeAt[before] ?? before);
+      if (name === 'account_uuid') value = made.get('/operator/provider');
+      else if (name === 'change_uuid') value = await stage.unconfirmedChange(keyFor(operation));
+      if (value === undefined)
+        throw new Error(`${operation.id}: nothing was made at ${before} that {${name}} could name`);
+      path = path.replace(`{${name}}`, value);
+    }
+    return path;
+  };
+  /** In what is sent, the identifier of the examples is the user's. */
+  const real = (text: string): string => text.replaceAll(exampleUuid, userUuid);
+  const examplesOf = (operation: Operation, required: boolean): [string, string][] => {
+    const { properties = {}, required: needed = [] } = operation.query ?? {};
+    return Object.entries(properties)
+      .filter(([name]) => (needed as readonly string[]).includes(name) === required)
+      .map(([name, schema]) => [name, real(String(parameterExample(name, schema as object)))]);
+  };
+  const play = async (operation: Operation): Promise<void> => {
+    // No operation makes a flowrule: the detector does.
+    if (operation.path.includes('/flowrule') && !made.has('/flowrule')) {
+      made.set('/flowrule', await stage.flowrule('203.0.113.7', made.get('/operator/attack')));
+    }
+    const path = await pathOf(operation);
+    const needed = new URLSearchParams(examplesOf(operation, true)).toString();
+    const body = operation.example?.body;
+    normaliser.sent(body);
+    const request = {
+      method: operation.method,
+      path: needed === '' ? path : `${path}?${needed}`,
+      key: keyFor(operation),
+      headers: operation.waits ? { prefer: 'wait=10' } : {},
+      ...(body !== undefined && { body: real(JSON.stringify(body)) }),
+    };
+    const { status, text } = await stage.send(request, operation.answerMedia === 'text/event-stream');
+    const isJson = operation.answerMedia === undefined;
+    const answer: unknown = isJson ? JSON.parse(text) : text;
+    const sent = `${request.method} ${request.path} ${request.body ?? ''}`;
+    if (status === 200 && operation.method === 'POST') await remember(operation, answer as { uuid?: string });
+    told.push({ operation, sent, status, answer, normalised: normaliser.normalise(answer) });
+    if (operation.method !== 'GET' || operation.answerMedia === 'text/event-stream') return;
+    for (const [name, value] of examplesOf(operation, false)) {
+      const query = new URLSearchParams([...examplesOf(operation, true), [name, value]]);
+      const reply = await stage.send({ ...request, path: `${path}?${query}` }, false);
+      parameters.push({ sent: `GET ${path}?${query}`, status: reply.status, answer: reply.text });
+    }
+  };
+  const remember = async (
+    operation: Operation,
+    answer: { uuid?: string; enrollment_token?: string },
+  ): Promise<void> => {
+    if (answer.uuid === undefined) return;
+    made.set(operation.path, answer.uuid);
+    if (operation.id === 'createProvider') keys.provider = await stage.keyOf(answer.uuid);
+    if (operation.id === 'createUser') {
+      userUuid = answer.uuid;
+      normaliser.bind(userUuid);
+      keys.user = await stage.keyOf(userUuid);
+    }
+    if (operation.id === 'createRouter') {
+      follower = await followAsRouter(stage.address, String(answer.enrollment_token), stage.filterKinds);
+    }
+  };
+
+  const stumble = async (): Promise<readonly MetError[]> => {
+    const { user: userKey, provider: providerKey } = keys;
+    if (userKey === undefined || providerKey === undefined) throw new Error('no provider and user were made');
+    const met = await meetErrors({ stage, userUuid, userKey, providerKey });
+    return [...met].map(([code, { status, text }]) => {
+      const answer: unknown = JSON.parse(text);
+      return { code, status, answer, normalised: normaliser.normalise(answer) };
+    });
+  };
+
+  try {
+    const order = inOrder(operations.filter(({ method, path }) => stage.serves(method, path)));
+    let errors: readonly MetError[] = [];
+    for (const operation of order) {
+      const isFirstEnd = errors.length === 0 && (operation.method === 'DELETE' || closing.includes(operation.id));
+      if (isFirstEnd) errors = await stumble();
+      try {
+        await play(operation);
+      } catch (error) {
+        throw new Error(`${operation.id}: its example could not be sent: ${(error as Error).message}`, {
+          cause: error,
+        });
+      }
+    }
+    return { told, parameters, errors };
+  } finally {
+    await follower?.stop();
+    await stage.stop();
+  }
+}
