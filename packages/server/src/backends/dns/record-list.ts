@@ -6,8 +6,6 @@
  * of them would be kept for a hundred thousand records.
  */
 
-const largestChunk = 512;
-
 interface Chunk {
   readonly keys: string[];
   readonly values: string[];
@@ -16,16 +14,18 @@ interface Chunk {
 }
 
 export class RecordList {
+  readonly #largestChunk: number;
   /** None is empty. */
-  #chunks: Chunk[] = [];
+  readonly #chunks: Chunk[] = [];
   #size = 0;
 
   /** Of two entries with one key the later counts. */
-  constructor(entries: Iterable<readonly [string, string]> = []) {
+  constructor(entries: Iterable<readonly [string, string]> = [], largestChunk = 512) {
+    this.#largestChunk = largestChunk;
     const sorted = [...new Map(entries)].sort(([a], [b]) => (a < b ? -1 : 1));
     this.#size = sorted.length;
     // Three quarters full: room for what is added later.
-    const fill = (largestChunk * 3) / 4;
+    const fill = Math.ceil((largestChunk * 3) / 4);
     for (let start = 0; start < sorted.length; start += fill) {
       const part = sorted.slice(start, start + fill);
       this.#chunks.push({ keys: part.map(([key]) => key), values: part.map(([, value]) => value), shared: false });
@@ -64,7 +64,7 @@ export class RecordList {
     chunk.keys.splice(index, 0, key);
     chunk.values.splice(index, 0, value);
     this.#size += 1;
-    if (chunk.keys.length <= largestChunk) return;
+    if (chunk.keys.length <= this.#largestChunk) return;
     const half = chunk.keys.length >>> 1;
     this.#chunks.splice(at + 1, 0, { keys: chunk.keys.splice(half), values: chunk.values.splice(half), shared: false });
   }
