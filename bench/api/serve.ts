@@ -12,6 +12,8 @@ const dataDirectory = mkdtempSync(join(tmpdir(), 'levee-bench-'));
 const started = await startServer({
   listen: { host: '127.0.0.1', port: 0 },
   dataDirectory,
+  // Counted as usual, and never reached.
+  rateLimit: 100_000_000,
   log: pino({ level: 'warn' }, pino.destination(2)),
 });
 if (!started.ok) throw new Error(started.message);

@@ -9,6 +9,14 @@ import { createOutput, type Format, type Output } from './output.ts';
 import { addSettings, effectiveConfig } from './settings-options.ts';
 import { version } from './version.ts';
 
+const controlSettings: readonly SettingName[] = [
+  'listen',
+  'trustedProxies',
+  'rateLimit',
+  'auditKeepDays',
+  'dataDirectory',
+  'logLevel',
+];
 const edgeSettings: readonly SettingName[] = ['edgeDriver', 'edgeIngressDevices', 'edgeStateDirectory'];
 
 export function createProgram(): Command {
@@ -22,18 +30,13 @@ export function createProgram(): Command {
 
   addSettings(
     program.command('up').description('run everything on this machine: database, control plane, local edge'),
-    ['listen', 'trustedProxies', 'dataDirectory', 'logLevel', 'edgeNetns', ...edgeSettings],
+    [...controlSettings, 'edgeNetns', ...edgeSettings],
   ).action(async (_options, command: Command) => {
     const { up } = await import('./commands/up.ts');
     await up(effectiveConfig(command, output()), output());
   });
 
-  addSettings(program.command('serve').description('run the control plane alone'), [
-    'listen',
-    'trustedProxies',
-    'dataDirectory',
-    'logLevel',
-  ])
+  addSettings(program.command('serve').description('run the control plane alone'), controlSettings)
     .addOption(
       new Option('--local-router <state-dir>', "make this machine's edge known, and leave its key there").hideHelp(),
     )
@@ -71,7 +74,7 @@ export function createProgram(): Command {
   const config = program.command('config').description('the configuration');
   addSettings(
     config.command('check').description('say what is in effect and where it comes from; fail when something is wrong'),
-    ['listen', 'trustedProxies', 'dataDirectory', 'logLevel', 'edgeNetns', 'edgeControl', ...edgeSettings],
+    [...controlSettings, 'edgeNetns', 'edgeControl', ...edgeSettings],
   ).action(async (_options, command: Command) => {
     const { checkConfig } = await import('./commands/config-check.ts');
     checkConfig(effectiveConfig(command, output()), output());

@@ -39,6 +39,7 @@ export function openapiDocument(operations: readonly Operation[], options: Opena
     paths,
     components: {
       securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' } },
+      headers: sharedHeaders,
       responses: sorted(components.responses),
       schemas: sorted(components.schemas),
     },
@@ -139,6 +140,7 @@ function answerHeaders(operation: Operation): JsonObject {
     headers[name] = { description, schema: { type: 'string' } };
   };
   add('X-Request-Id', 'Names the request in the log: as it was sent, or made.');
+  for (const name of rateFields) headers[name] = { $ref: `#/components/headers/${name}` };
   if (operation.query?.properties.limit !== undefined) {
     add('Link', 'With `limit`, where there is more: `<…>; rel="next"`, the next page (RFC 8288).');
   }
@@ -161,16 +163,43 @@ function answerHeaders(operation: Operation): JsonObject {
   return headers;
 }
 
+const rateFields = ['RateLimit-Policy', 'RateLimit'] as const;
+
+const sharedHeaders: JsonObject = {
+  'RateLimit-Policy': {
+    description:
+      'How many requests the key may make in how many seconds, as `q` and `w` (draft-ietf-httpapi-ratelimit-headers). On ' +
+      'every answer to a valid key, good or not; absent where the installation limits nothing.',
+    schema: { type: 'string' },
+    example: '"default";q=6000;w=60',
+  },
+  RateLimit: {
+    description:
+      'How many requests could be made at once now, and in how many seconds all of them could be again, as `r` and `t`. ' +
+      'Each replica of the service counts for itself.',
+    schema: { type: 'string' },
+    example: '"default";r=5999;t=1',
+  },
+  'Retry-After': {
+    description: 'Seconds to wait before the request is sent again.',
+    schema: { type: 'string' },
+    example: '1',
+  },
+};
+
 /** Named by what it can say: many operations share each. */
 function errorResponse(status: number, codes: readonly ErrorCode[], responses: Map<string, Json>): Json {
   const name = `${status}.${codes.toSorted().join('.')}`;
   const examples = Object.fromEntries(codes.map((code) => [code, { value: errorExample(code) as Json }]));
   responses.set(name, {
     description: codes.map((code) => `\`${code}\`: ${errors[code].summary}`).join(' '),
+    ...(codes.some(isForLater) && { headers: { 'Retry-After': { $ref: '#/components/headers/Retry-After' } } }),
     content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' }, examples } },
   });
   return { $ref: `#/components/responses/${name}` };
 }
+
+const isForLater = (code: ErrorCode) => code === 'rate_limited' || code === 'unavailable';
 
 /** A plain copy, in which named schemas are references. */
 function schemaObject(schema: object, components: Components): Json {

@@ -25,6 +25,10 @@ export interface ServerConfig {
   readonly databaseUrl?: string | undefined;
   /** Key of the operator of a new installation; absent: one is made. */
   readonly operatorKey?: string | undefined;
+  /** Requests a minute of each key; 0 or absent: any number. */
+  readonly rateLimit?: number | undefined;
+  /** How long the audit log keeps its entries; absent: for ever. */
+  readonly auditKeepDays?: number | undefined;
   readonly log: Logger;
 }
 
@@ -96,7 +100,7 @@ async function start(
     logError: (error, message) => log.error({ err: error }, message),
   });
   const wake = () => tail.wake();
-  const sweeper = startSweeper(database.pool, { committed: wake, log: tell });
+  const sweeper = startSweeper(database.pool, { committed: wake, log: tell, auditKeepDays: config.auditKeepDays });
   undo.push(() => sweeper.stop());
   const leave = agents.registry.onChange(() => sweeper.wake());
 
@@ -109,6 +113,7 @@ async function start(
     log,
     operatorKey: config.operatorKey,
     trustedProxies: config.trustedProxies,
+    rateLimit: config.rateLimit,
     isReady: async () => (await database.pool.query('select 1')).rowCount === 1,
     mount: (app) => agents.mount(app),
     mounted: agentPaths,

@@ -38,10 +38,20 @@ export async function serve({ config }: Loaded, output: Output, localRouter?: st
 }
 
 async function start(config: Config): Promise<ServerHandle> {
-  const { listen, trustedProxies, dataDirectory, databaseUrl, operatorKey, logLevel } = config;
+  const { listen, trustedProxies, dataDirectory, databaseUrl, operatorKey, rateLimit, auditKeepDays, logLevel } =
+    config;
   const log = pino({ level: logLevel, base: { process: 'control' } }, pino.destination({ dest: 2, sync: true }));
   try {
-    const started = await startServer({ listen, trustedProxies, dataDirectory, databaseUrl, operatorKey, log });
+    const started = await startServer({
+      listen,
+      trustedProxies,
+      dataDirectory,
+      databaseUrl,
+      operatorKey,
+      rateLimit,
+      auditKeepDays,
+      log,
+    });
     if (started.ok) return started.server;
     throw new CommandFailure(started.message);
   } catch (error) {

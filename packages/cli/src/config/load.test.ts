@@ -179,7 +179,7 @@ describe('refused', () => {
 
 describe('noted', () => {
   test('names of later versions are said to have no effect', () => {
-    const { warnings } = load({ environment: { LEVEE_GOBGP: 'unix:/x', LEVEE_DNS_LISTEN: '' } });
+    const { warnings } = load({ environment: { LEVEE_GOBGP: 'unix:/x', LEVEE_FLOW_LISTEN: '' } });
     assert.deepEqual(warnings, ['LEVEE_GOBGP has no effect in this version: no flowrules are announced']);
   });
 

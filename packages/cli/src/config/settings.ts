@@ -12,11 +12,14 @@ import {
   hostAndPort,
   listOf,
   namespaceName,
+  numberOrOff,
+  orOff,
   path,
   postgresUrl,
   subnet,
   text,
   type ValueType,
+  wholeNumber,
 } from './value-types.ts';
 
 export interface Setting<T, D extends T | undefined = T | undefined> {
@@ -78,6 +81,13 @@ export const settings = {
     undefined,
     "Addresses and subnets of the proxies in front of the control plane. Only from them is X-Forwarded-For believed: the caller's address, which a key's `sources` are held against, is then its rightmost entry that is none of theirs.",
   ),
+  rateLimit: setting(
+    'rate_limit',
+    numberOrOff(1_000_000),
+    6000,
+    'How many requests a minute each API key may make of one control plane; a whole minute of them may come at once. A key can have a limit of its own. With `off` (or 0) nothing is limited, also not attempts with invalid keys, of which an address (IPv6: a /64) otherwise has 120 a minute.',
+  ),
+  auditKeepDays: setting('audit_keep_days', wholeNumber(1, 36_500), 365, 'How long the audit log keeps its entries.'),
   dataDirectory: setting(
     'data_dir',
     path,
@@ -103,6 +113,18 @@ export const settings = {
     choice('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
     'warn',
     'What is logged to standard error, as JSON lines. Requests are logged at debug.',
+  ),
+  dnsListen: setting(
+    'dns.listen',
+    orOff(listOf(hostAndPort)),
+    [{ host: '127.0.0.1', port: 5300 }],
+    'Where the embedded DNS server answers for zones of the driver `embedded`, over UDP and TCP alike; `off`: not at all. With several addresses on a machine name each of them: an answer from a wildcard address leaves by the address that the route prefers, and a resolver drops it. Port 53 needs root or CAP_NET_BIND_SERVICE.',
+  ),
+  dnsAnswersPerSecond: setting(
+    'dns.answers_per_second',
+    wholeNumber(0, 1_000_000),
+    500,
+    'How many answers a second the embedded DNS server sends over UDP to one network (IPv4 /24, IPv6 /56), whose address may be forged; 0: no limit. Beyond it every other answer asks to come over TCP, the rest are not sent.',
   ),
   edgeDriver: setting(
     'edge.driver',
@@ -160,7 +182,6 @@ export const settingEntries = Object.entries(settings) as readonly [SettingName,
  */
 export const notBuiltYet: Readonly<Record<string, string>> = {
   LEVEE_FLOW_LISTEN: 'there is no detector',
-  LEVEE_DNS_LISTEN: 'there is no DNS server',
   LEVEE_GOBGP: 'no flowrules are announced',
   LEVEE_WEBHOOK_ALLOW: 'there are no webhooks',
 };

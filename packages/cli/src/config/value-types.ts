@@ -61,9 +61,9 @@ export function choice<const T extends string>(...words: readonly T[]): ValueTyp
 }
 
 /** Text: separated by commas. TOML: an array of strings as well. */
-export function listOf(item: ValueType<string>): ValueType<readonly string[]> {
-  const parseAll = (parts: readonly string[]): Parsed<readonly string[]> => {
-    const values: string[] = [];
+export function listOf<T>(item: ValueType<T>): ValueType<readonly T[]> {
+  const parseAll = (parts: readonly string[]): Parsed<readonly T[]> => {
+    const values: T[] = [];
     for (const part of parts) {
       const parsed = part === '' ? no('an entry is empty') : item.parse(part);
       if (!parsed.ok) return parsed;
@@ -74,13 +74,55 @@ export function listOf(item: ValueType<string>): ValueType<readonly string[]> {
   return {
     word: `${item.word},…`,
     parse: (given) => parseAll(given.split(',').map((part) => part.trim())),
-    write: (values) => values.join(','),
+    write: (values) => values.map((value) => item.write(value)).join(','),
     fromToml(value) {
       if (typeof value === 'string') return this.parse(value);
       if (!Array.isArray(value) || value.some((part) => typeof part !== 'string'))
         return no('expected a list of strings');
       return parseAll(value as string[]);
     },
+  };
+}
+
+/** A list that may be none, said as `off`; in TOML an empty list or text as well. */
+export function orOff<T>(list: ValueType<readonly T[]>): ValueType<readonly T[]> {
+  return {
+    word: `${list.word}|off`,
+    parse: (given) => (given === 'off' ? yes([]) : list.parse(given)),
+    write: (values) => (values.length === 0 ? 'off' : list.write(values)),
+    fromToml(value) {
+      const isNone = value === 'off' || value === '' || (Array.isArray(value) && value.length === 0);
+      if (isNone) return yes([]);
+      return list.fromToml?.(value) ?? no('expected a list of strings');
+    },
+  };
+}
+
+/** Decimal, without sign; in TOML a number as well. */
+export function wholeNumber(least: number, most: number): ValueType<number> {
+  const judge = (value: number): Parsed<number> =>
+    Number.isInteger(value) && value >= least && value <= most
+      ? yes(value)
+      : no(`expected a whole number from ${least} to ${most}`);
+  return {
+    word: 'number',
+    parse: (given) => judge(/^[0-9]{1,15}$/.test(given) ? Number(given) : Number.NaN),
+    write: String,
+    fromToml(value) {
+      if (typeof value === 'string') return this.parse(value);
+      return judge(typeof value === 'number' ? value : Number.NaN);
+    },
+  };
+}
+
+/** From 1; none is said as `off` or 0, and is 0. */
+export function numberOrOff(most: number): ValueType<number> {
+  const whole = wholeNumber(0, most);
+  return {
+    word: 'number|off',
+    parse: (given) => (given === 'off' ? yes(0) : whole.parse(given)),
+    write: (value) => (value === 0 ? 'off' : String(value)),
+    fromToml: (value) => (value === 'off' ? yes(0) : (whole.fromToml?.(value) ?? no('expected a number'))),
   };
 }
 

@@ -33,7 +33,15 @@ export function controlProcess(loaded: Loaded, place: Place, address: string | u
   if (edgeDriver !== 'off' && edgeRouterKey === undefined) argv.push('--local-router', place.edgeState);
   const environment: NodeJS.ProcessEnv = {
     ...inherited(),
-    ...toEnvironment(loaded, ['listen', 'trustedProxies', 'databaseUrl', 'operatorKey', 'logLevel']),
+    ...toEnvironment(loaded, [
+      'listen',
+      'trustedProxies',
+      'rateLimit',
+      'auditKeepDays',
+      'databaseUrl',
+      'operatorKey',
+      'logLevel',
+    ]),
     [settings.dataDirectory.environment]: '.',
   };
   if (address !== undefined) environment[settings.listen.environment] = new URL(address).host;

@@ -103,6 +103,7 @@ export const operatorOperations: readonly Operation[] = [
     params: uuidParams,
     answer: router,
     errors: ['not_found'],
+    entityTag: true,
   },
   {
     ...operator,

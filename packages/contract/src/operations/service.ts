@@ -19,11 +19,12 @@ export const serviceOperations: readonly Operation[] = [
     summary: 'Issue an API key',
     description:
       'An operator for any account, a provider for itself and its users, a user for itself. A key that is limited makes ' +
-      'none that is wider: not ending later, and from no other `sources`.',
+      'none that is wider: not ending later, from no other `sources`, and, but for an operator, with no higher ' +
+      '`rate_limit`.',
     access: 'write',
     body: apiKeyCreate,
     answer: apiKeyCreated,
-    errors: ['validation_failed', 'not_found'],
+    errors: ['validation_failed', 'not_found', 'quota_exceeded'],
     example: { body: { name: 'deploy', read_only: true, sources: ['198.51.100.0/24'] } },
   },
   {

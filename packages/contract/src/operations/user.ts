@@ -20,7 +20,7 @@ export const userOperations: readonly Operation[] = [
     description: "`ips` lie inside the provider's prefixes; a subnet belongs to at most one user of the installation.",
     body: userCreate,
     answer: user,
-    errors: ['validation_failed', 'ip_not_allowed', 'conflict'],
+    errors: ['validation_failed', 'ip_not_allowed', 'conflict', 'quota_exceeded'],
     example: {
       body: {
         username: 'alice',

@@ -118,6 +118,15 @@ export const apiKeyCreate = Type.Object(
     ),
     read_only: Type.Optional(Type.Boolean({ default: false, description: 'Refused by every operation that writes.' })),
     sources: Type.Optional(keySources),
+    rate_limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1_000_000,
+        description:
+          "Requests a minute; absent: as many as the installation allows every key. More than one's own key may make " +
+          'can be given by an operator alone. Has no effect where the installation limits nothing.',
+      }),
+    ),
   },
   { $id: 'ApiKeyCreate', additionalProperties: false },
 );
@@ -128,6 +137,9 @@ const apiKeyFields = {
   name: Type.String(),
   read_only: Type.Boolean(),
   sources: Type.Optional(Type.Array(Type.String())),
+  rate_limit: Type.Optional(
+    Type.Integer({ minimum: 1, description: 'Requests a minute, where it has a limit of its own.' }),
+  ),
   expires_at: Type.Optional(timestamp),
   last_used_at: Type.Optional(timestamp),
   revoked_at: Type.Optional(timestamp),

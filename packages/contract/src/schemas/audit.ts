@@ -69,7 +69,14 @@ export const auditQuery = Type.Object(
   {
     object_uuid: Type.Optional(Type.String({ format: 'uuid', description: 'Only what was done to this object.' })),
     kind: Type.Optional(Type.Enum([...auditKinds], { description: 'Only objects of this kind.' })),
-    operation: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'Only this operation.' })),
+    operation: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 64,
+        description: 'Only this operation.',
+        examples: ['createFirewallRule'],
+      }),
+    ),
     actor_uuid: Type.Optional(Type.String({ format: 'uuid', description: 'Only what this account did.' })),
     since: moment('Only entries of then and later.'),
     until: moment('Only entries before then.'),

@@ -16,6 +16,7 @@ export interface ApiKeyFacts {
   readonly name: string;
   readonly read_only: boolean;
   readonly sources: readonly string[] | null;
+  readonly rate_limit: number | null;
   readonly expires_at: Date | null;
   readonly last_used_at: Date | null;
   readonly revoked_at: Date | null;
@@ -26,7 +27,7 @@ const columns = `k.uuid::text as uuid, k.account_uuid::text as account_uuid, k.n
   case when k.sources is not null then array(
     select case when masklen(s) = case family(s) when 4 then 32 else 128 end then host(s) else s::text end
     from unnest(k.sources) s) end as sources,
-  k.expires_at, k.last_used_at, k.revoked_at, k.created_at`;
+  k.rate_limit, k.expires_at, k.last_used_at, k.revoked_at, k.created_at`;
 
 export interface NewApiKey {
   readonly uuid: string;
@@ -38,6 +39,8 @@ export interface NewApiKey {
   /** Canonical; undefined: from anywhere. */
   readonly sources: readonly string[] | undefined;
   readonly expiresAt: Date | undefined;
+  /** Undefined: as the installation has it. */
+  readonly requestsPerMinute: number | undefined;
 }
 
 /** The account that a key is asked for, when the caller may issue keys for it. */
@@ -62,8 +65,8 @@ export async function findKeyHolder(
 
 const createStatement = {
   name: 'api_key_create',
-  text: `insert into api_key as k (uuid, account_uuid, hash, name, read_only, sources, expires_at, created_at)
-    values ($1, $2, $3, $4, $5, $6::cidr[], $7, date_trunc('milliseconds', now())) returning ${columns}`,
+  text: `insert into api_key as k (uuid, account_uuid, hash, name, read_only, sources, expires_at, rate_limit, created_at)
+    values ($1, $2, $3, $4, $5, $6::cidr[], $7, $8, date_trunc('milliseconds', now())) returning ${columns}`,
 };
 
 export async function createApiKey(executor: Executor, key: NewApiKey): Promise<ApiKeyFacts> {
@@ -75,6 +78,7 @@ export async function createApiKey(executor: Executor, key: NewApiKey): Promise<
     key.readOnly,
     key.sources ?? null,
     key.expiresAt ?? null,
+    key.requestsPerMinute ?? null,
   ]);
   if (row === undefined) throw new Error('an insert without a row');
   return row;

@@ -34,6 +34,7 @@ export async function createFirstOperator(
     readOnly: false,
     sources: undefined,
     expiresAt: undefined,
+    requestsPerMinute: undefined,
   });
   const { accountUuid } = operator;
   await recordOwnAction(executor.client, {

@@ -1,6 +1,8 @@
 /**
  * What an API key is limited to, and that a key which makes another gives it no more than it has itself: else whoever
  * got hold of a key that ends tomorrow, or works from one address, would make itself one without end. Pure.
+ *
+ * How many requests it may make is held to the same, but an operator's key gives what it wants to.
  */
 import type { Problem } from '@levee/contract/errors.ts';
 import { type Prefix, prefixContains } from '@levee/core/net/prefix.ts';
@@ -10,6 +12,8 @@ import { formatPrefix } from '@levee/core/net/prefix-text.ts';
 export interface KeyLimits {
   readonly sources: readonly Prefix[] | undefined;
   readonly expiresAt: Date | undefined;
+  /** Undefined: as the installation has it. */
+  readonly requestsPerMinute: number | undefined;
 }
 
 /** `wanted`: of the new key. The problems point into the body of its creation; none: it is no wider than its maker. */
@@ -20,6 +24,12 @@ export function findWider(maker: KeyLimits, wanted: KeyLimits): readonly Problem
     const received = wanted.expiresAt === undefined ? 'nothing' : wanted.expiresAt.toISOString();
     const message = `expires_at: must be ${expiresAt.toISOString()} or earlier, when the key that makes it ends; received ${received}`;
     problems.push({ field: '/expires_at', code: 'wider_than_own', message });
+  }
+  const most = maker.requestsPerMinute;
+  if (most !== undefined && (wanted.requestsPerMinute ?? Number.POSITIVE_INFINITY) > most) {
+    const received = wanted.requestsPerMinute ?? 'nothing';
+    const message = `rate_limit: must be at most ${most}, the requests a minute of the key that makes it; received ${received}`;
+    problems.push({ field: '/rate_limit', code: 'wider_than_own', message });
   }
   if (sources === undefined) return problems;
   const allowed = `must lie inside the sources of the key that makes it, ${sources.map(formatPrefix).join(', ')}`;

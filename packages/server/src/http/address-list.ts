@@ -11,9 +11,14 @@ export function addressList(subnets: readonly string[]): BlockList {
   return list;
 }
 
-/** Undefined: a peer on a unix socket, which has no address. IPv4 written as IPv6 (RFC 4291, 2.5.5.2) is IPv4. */
+/** IPv4 written as IPv6 (RFC 4291, 2.5.5.2) is IPv4. */
+export function withoutMapping(address: string): string {
+  return /^::ffff:\d+\./i.test(address) ? address.slice(7) : address;
+}
+
+/** Undefined: a peer on a unix socket, which has no address. */
 export function isAmong(list: BlockList, given: string | undefined): boolean {
   if (given === undefined || isIP(given) === 0) return false;
-  const address = /^::ffff:\d+\./i.test(given) ? given.slice(7) : given;
+  const address = withoutMapping(given);
   return list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
 }

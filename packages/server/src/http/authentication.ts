@@ -1,7 +1,8 @@
 /**
  * From the x-api-key header to the caller. Keys that were looked up are trusted for a moment, so that a busy client
  * costs the database a look-up a moment and not one a request; the moment is short enough that a revoked key stops
- * everywhere within a second. A key with a wrong checksum never reaches the database. Keeps hashes, never keys.
+ * everywhere within a second. A key with a wrong checksum never reaches the database, and a source that has tried too
+ * many wrong ones is refused without a look, unless its key is one that was good before. Keeps hashes, never keys.
  */
 import { hash } from 'node:crypto';
 import type { BlockList } from 'node:net';
@@ -11,6 +12,7 @@ import type pg from 'pg';
 import type { Caller } from '../commands/caller.ts';
 import type { Failure } from '../commands/outcome.ts';
 import { addressList, isAmong } from './address-list.ts';
+import type { Guesses } from './rate-limit.ts';
 
 /** Revocation must be everywhere within 1 s; the rest of it is for a slow look-up. */
 const trustedMilliseconds = 400;
@@ -20,7 +22,7 @@ const remembered = 20_000;
 const lookUp = {
   name: 'api_key_by_hash',
   text: `select k.uuid::text as uuid, k.account_uuid::text as account_uuid, k.read_only, k.sources::text[] as sources,
-      k.expires_at, a.role, a.provider_uuid::text as provider_uuid
+      k.expires_at, k.rate_limit, a.role, a.provider_uuid::text as provider_uuid
     from api_key k join account a on a.uuid = k.account_uuid
     where k.hash = $1 and k.revoked_at is null and a.deletion_marked_at is null`,
 };
@@ -31,6 +33,7 @@ interface KeyRow {
   readonly read_only: boolean;
   readonly sources: readonly string[] | null;
   readonly expires_at: Date | null;
+  readonly rate_limit: number | null;
   readonly role: Caller['role'];
   readonly provider_uuid: string | null;
 }
@@ -48,7 +51,8 @@ interface Entry {
 
 export type Authenticated =
   | { readonly ok: true; readonly caller: Caller; readonly readOnly: boolean }
-  | { readonly ok: false; readonly failure: Failure };
+  /** `retrySeconds`: for Retry-After. */
+  | { readonly ok: false; readonly failure: Failure; readonly retrySeconds?: number };
 
 export interface KeyRing {
   /** Not a promise when the key is trusted already. Throws what the driver throws. */
@@ -64,12 +68,24 @@ export interface KeyRing {
 
 const missing: Authenticated = { ok: false, failure: { code: 'missing_api_key', details: [] } };
 const invalid: Authenticated = { ok: false, failure: { code: 'invalid_api_key', details: [] } };
+const tooManyGuesses: Failure = {
+  code: 'rate_limited',
+  details: [
+    {
+      field: '',
+      code: 'too_many_invalid_keys',
+      message: 'Too many requests with invalid API keys came from this address; Retry-After says when to try again.',
+    },
+  ],
+};
 const wrongSource: Authenticated = { ok: false, failure: { code: 'source_not_allowed', details: [] } };
 
 export interface KeyRingOptions {
   readonly now?: () => number;
   /** One key that is looked up whatever its form: the operator's own choice for a new installation. */
   readonly anyForm?: string | undefined;
+  /** Absent: wrong keys are not counted. */
+  readonly guesses?: Guesses | undefined;
 }
 
 export function createKeyRing(pool: Pick<pg.Pool, 'query'>, options: KeyRingOptions = {}): KeyRing {
@@ -79,10 +95,22 @@ export function createKeyRing(pool: Pick<pg.Pool, 'query'>, options: KeyRingOpti
   const underWay = new Map<string, Promise<Entry>>();
   let lastUses = new Map<string, number>();
 
+  function refused(remoteAddress: string | undefined): Authenticated | undefined {
+    const retrySeconds = options.guesses?.refusedFor(remoteAddress);
+    return retrySeconds === undefined ? undefined : { ok: false, failure: tooManyGuesses, retrySeconds };
+  }
+
+  function guessed(remoteAddress: string | undefined): Authenticated {
+    const present = refused(remoteAddress);
+    if (present !== undefined) return present;
+    options.guesses?.count(remoteAddress);
+    return invalid;
+  }
+
   function judge(known: Known | undefined, remoteAddress: string | undefined): Authenticated {
     const at = now();
-    if (known === undefined || (known.caller.limits.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY) <= at)
-      return invalid;
+    if (known === undefined) return guessed(remoteAddress);
+    if ((known.caller.limits.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY) <= at) return invalid;
     if (known.sources !== undefined && !isAmong(known.sources, remoteAddress)) return wrongSource;
     lastUses.set(known.caller.keyUuid, at);
     return { ok: true, caller: known.caller, readOnly: known.readOnly };
@@ -109,12 +137,15 @@ export function createKeyRing(pool: Pick<pg.Pool, 'query'>, options: KeyRingOpti
   return {
     authenticate(header, remoteAddress) {
       if (header === undefined || header === '') return missing;
-      if (typeof header !== 'string' || header.length > 128) return invalid;
+      if (typeof header !== 'string' || header.length > 128) return guessed(remoteAddress);
       const digest = hash('sha256', header, 'base64url');
       const entry = entries.get(digest);
       if (entry !== undefined && entry.until > now()) return judge(entry.known, remoteAddress);
       const role = digest === anyForm ? 'operator' : parseKeyRole(header);
-      if (role === undefined || role === 'router') return invalid;
+      if (role === undefined || role === 'router') return guessed(remoteAddress);
+      // One that was good a moment ago is no guess: whoever shares its address cannot lock it out.
+      const present = entry?.known === undefined ? refused(remoteAddress) : undefined;
+      if (present !== undefined) return present;
       return loadOnce(digest).then((loaded) => judge(loaded.known, remoteAddress));
     },
     forget(keyUuid) {
@@ -148,7 +179,11 @@ function knownOf(row: KeyRow): Known {
       accountUuid: row.account_uuid,
       role: row.role,
       providerUuid: row.provider_uuid,
-      limits: { sources: row.sources?.map(prefixFromTrusted), expiresAt: row.expires_at ?? undefined },
+      limits: {
+        sources: row.sources?.map(prefixFromTrusted),
+        expiresAt: row.expires_at ?? undefined,
+        requestsPerMinute: row.rate_limit ?? undefined,
+      },
     },
     readOnly: row.read_only,
     sources: row.sources === null ? undefined : addressList(row.sources),

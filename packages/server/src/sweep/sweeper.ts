@@ -8,6 +8,7 @@ import type pg from 'pg';
 import { pruneChanges } from '../store/change-log.ts';
 import { inTransaction } from '../store/transaction.ts';
 import { applyUndo, type UndoEntry } from '../store/undo.ts';
+import { pruneAudit } from './audit-retention.ts';
 import { EARLIEST_EXPIRY, markExpired, removeGone } from './marked-objects.ts';
 
 export interface Sweeper {
@@ -22,6 +23,8 @@ export interface SweeperOptions {
   readonly log?: (message: string) => void;
   readonly longestSleepMilliseconds?: number;
   readonly forgetEveryMilliseconds?: number;
+  /** Absent: the audit log is kept for ever. */
+  readonly auditKeepDays?: number | undefined;
 }
 
 /** A router that was away longer than this gets a snapshot. */
@@ -50,6 +53,7 @@ export function startSweeper(pool: pg.Pool, options: SweeperOptions): Sweeper {
         if (await sweepOnce(pool)) options.committed();
         if (Date.now() >= forgetAt) {
           await forgetOld(pool);
+          if (options.auditKeepDays !== undefined) await pruneAudit(pool, options.auditKeepDays);
           forgetAt = Date.now() + forgetEvery;
         }
         sleep = Math.min(longest, await millisecondsUntilDue(pool));

@@ -21,7 +21,7 @@ import { withinQuota } from '../../commands/quota.ts';
 import { readQuotas } from '../../commands/set-quota.ts';
 import { newUuid } from '../../store/new-uuid.ts';
 import type { KeyRing } from '../authentication.ts';
-import { type Handler, isSound, judgedBy, membersOf } from '../call.ts';
+import { type Call, type Handler, isSound, judgedBy, membersOf } from '../call.ts';
 import { inThePast } from '../expires-at.ts';
 import { keyHash } from '../key-hash.ts';
 import { isUuid } from '../uuid-text.ts';
@@ -30,6 +30,8 @@ export interface ServiceServices {
   readonly pool: pg.Pool;
   readonly keys: KeyRing;
   readonly now: () => number;
+  /** Requests a minute of a key without a limit of its own; 0: any number. */
+  readonly rateLimit: number;
   /** The OpenAPI document as JSON text. */
   readonly openapi: () => string;
 }
@@ -45,21 +47,29 @@ export function serviceHandlers(services: ServiceServices): Record<string, Handl
     createApiKey: {
       write: {
         judge(call, found) {
-          const { sources: given, expires_at } = membersOf(call.body);
+          const { sources: given, expires_at, rate_limit } = membersOf(call.body);
           const sources =
             given === undefined ? undefined : parseSubnets(given, ['sources'], { minimum: 1, maximum: 64 });
           const problems = sources === undefined || sources.ok ? [] : [...sources.problems];
           const isTime = typeof expires_at === 'string' && isSound(found, '/expires_at');
           const expiresAt = isTime ? new Date(expires_at) : undefined;
           if (isTime && !(new Date(expires_at).getTime() > services.now())) problems.push(inThePast(expires_at));
-          const limits: KeyLimits = { sources: sources?.ok ? sources.subnets : undefined, expiresAt };
+          const requestsPerMinute = typeof rate_limit === 'number' ? rate_limit : undefined;
+          const limits: KeyLimits = {
+            sources: sources?.ok ? sources.subnets : undefined,
+            expiresAt,
+            requestsPerMinute,
+          };
           // A limit that is wrong in itself is told as that alone.
-          const wider = findWider(call.caller.limits, limits).filter(({ field }) =>
-            field === '/expires_at' ? isSound(found, field) : sources === undefined || sources.ok,
+          const wider = findWider(makerLimits(call, services.rateLimit), {
+            ...limits,
+            requestsPerMinute: requestsPerMinute ?? (services.rateLimit || undefined),
+          }).filter(({ field }) =>
+            field.startsWith('/sources') ? sources === undefined || sources.ok : isSound(found, field),
           );
           return judgedBy([...problems, ...wider], limits);
         },
-        async run(call, executor, { sources, expiresAt }: KeyLimits) {
+        async run(call, executor, { sources, expiresAt, requestsPerMinute }: KeyLimits) {
           const body = call.body as KeyBody;
           const holder = await findKeyHolder(executor, call.caller, body.account_uuid);
           if (!holder.ok) return holder;
@@ -75,6 +85,7 @@ export function serviceHandlers(services: ServiceServices): Record<string, Handl
             readOnly: body.read_only ?? false,
             sources: sources?.map(formatPrefix),
             expiresAt,
+            requestsPerMinute,
           });
           const audit = [keyEntry(undefined, key, providerUuid)];
           return { ok: true, value: { render: () => JSON.stringify({ ...apiKeyJson(key), key: text }), audit } };
@@ -140,6 +151,12 @@ export function serviceHandlers(services: ServiceServices): Record<string, Handl
   };
 }
 
+/** What an operator's key gives is not bound by how many requests it may make itself. */
+function makerLimits({ caller }: Call, rateLimit: number): KeyLimits {
+  const own = caller.limits.requestsPerMinute ?? (rateLimit || undefined);
+  return { ...caller.limits, requestsPerMinute: caller.role === 'operator' ? undefined : own };
+}
+
 function keyEntry(before: ApiKeyFacts | undefined, key: ApiKeyFacts, providerUuid: string | null): AuditEntry {
   const { uuid, account_uuid: ownerUuid } = key;
   return {
@@ -160,6 +177,7 @@ function apiKeyJson(key: ApiKeyFacts): object {
     name: key.name,
     read_only: key.read_only,
     ...(key.sources !== null && { sources: key.sources }),
+    ...(key.rate_limit !== null && { rate_limit: key.rate_limit }),
     ...time('expires_at', key.expires_at),
     ...time('last_used_at', key.last_used_at),
     ...time('revoked_at', key.revoked_at),

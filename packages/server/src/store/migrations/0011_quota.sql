@@ -10,3 +10,6 @@ create table quota (
   constraint quota_account foreign key (account_uuid) references account (uuid) on delete cascade,
   constraint quota_maximum check (maximum >= 0)
 );
+
+-- Requests a minute; null: as the installation is set.
+alter table api_key add column rate_limit integer constraint api_key_rate_limit check (rate_limit > 0);
