@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { type ApiFixture, type Holder, type Reply, startApi } from './testing/api-fixture.ts';
+import { type ApiFixture, type Holder, type Reply, request, startApi } from './testing/api-fixture.ts';
 
 let api: ApiFixture;
 let provider: Holder;
@@ -24,7 +24,9 @@ const told = async (body: object) => {
 const freshId = () => `incident-${++made}`;
 const read = async (uuid: string, key = user.key) => (await api.call('readAttack', { uuid }, { key })).body[0];
 const changesOf = async (uuid: string) =>
-  (await api.database.pool.query(`select kind from change where object_uuid = $1`, [uuid])).rows.map(({ kind }) => kind);
+  (await api.database.pool.query(`select kind from change where object_uuid = $1`, [uuid])).rows.map(
+    ({ kind }) => kind,
+  );
 
 test('start, change and end of an attack are one record, in whatever order they arrive', async () => {
   const reports = [
@@ -54,4 +56,209 @@ test('start, change and end of an attack are one record, in whatever order they 
     assert.equal(attack.mitigation, 'edge');
     assert.equal(attack.owner_uuid, user.uuid);
   }
+});
+
+test('the same report again, or one that brings nothing new, changes nothing and writes nothing', async () => {
+  const report = {
+    external_id: freshId(),
+    state: 'started',
+    started_at: '2026-02-01T00:00:00Z',
+    pps: 700,
+    vectors: ['udp'],
+  };
+  const first = await told(report);
+  const undated = { external_id: report.external_id, state: 'changed', pps: 700 };
+  for (const again of [report, report, undated, undated, { ...undated, vectors: ['udp'] }]) {
+    assert.deepEqual(await told(again), first);
+  }
+  assert.deepEqual(await changesOf(first.uuid), ['attack']);
+  assert.deepEqual((await read(first.uuid)).samples, [{ at: '2026-02-01T00:00:00.000Z', pps: 700 }]);
+  const ended = await told({ external_id: report.external_id, state: 'ended', ended_at: '2026-02-01T00:09:00Z' });
+  assert.deepEqual(
+    await told({ external_id: report.external_id, state: 'ended', ended_at: '2026-02-01T00:10:00Z' }),
+    ended,
+  );
+  assert.deepEqual(await told({ external_id: report.external_id, state: 'ended' }), ended);
+  assert.deepEqual(await told(report), ended, 'an attack that ended does not begin again');
+  assert.deepEqual(await changesOf(first.uuid), ['attack', 'attack']);
+});
+
+test('without an id, reports of one destination are of its ongoing attack, and another one follows its end', async () => {
+  const dst = '203.0.113.8';
+  const first = await told({ dst, state: 'started', pps: 10 });
+  assert.equal((await told({ dst, state: 'changed', pps: 20 })).uuid, first.uuid);
+  assert.notEqual((await told({ dst: '203.0.113.9', state: 'started' })).uuid, first.uuid);
+  assert.notEqual((await told({ dst, source: 'another', state: 'started' })).uuid, first.uuid);
+  const ended = await told({ dst, state: 'ended' });
+  assert.deepEqual([ended.uuid, ended.state, ended.peak_pps], [first.uuid, 'ended', 20]);
+  assert.deepEqual(await told({ dst, state: 'ended' }), ended, 'an end that is sent again');
+  const second = await told({ dst, state: 'started' });
+  assert.notEqual(second.uuid, first.uuid);
+  assert.equal(second.state, 'ongoing');
+});
+
+test('an attack of which only the end is told is recorded as one that has ended', async () => {
+  const dated = await told({ external_id: freshId(), ended_at: '2026-01-05T10:00:00Z', pps: 5 });
+  assert.deepEqual(
+    [dated.state, dated.started_at, dated.ended_at],
+    ['ended', '2026-01-05T10:00:00.000Z', '2026-01-05T10:00:00.000Z'],
+  );
+  const undated = await told({ dst: '203.0.113.10', state: 'ended' });
+  assert.equal(undated.state, 'ended');
+  assert.ok(Date.now() - Date.parse(undated.ended_at) < 60_000);
+});
+
+test('of two that tell of an attack at the same time one makes the record, over two replicas', async () => {
+  const replica = await api.openReplica();
+  try {
+    for (let round = 0; round < 5; round++) {
+      const body = { source: 'elsewhere', dst: '203.0.113.11', external_id: freshId(), state: 'started', pps: 1 };
+      const unnamed = { source: `rival-${round}`, dst: '203.0.113.11', state: 'started' };
+      for (const each of [body, unnamed]) {
+        const ask = { key: api.operatorKey, body: each };
+        const replies = await Promise.all(
+          [api.url, replica.url, api.url, replica.url].map((url) => request(url, 'POST', '/v1/operator/attack', ask)),
+        );
+        assert.deepEqual([...new Set(replies.map(({ status }) => status))], [200], replies[0]?.text);
+        const uuids = new Set(replies.map((reply) => reply.body.uuid));
+        assert.equal(uuids.size, 1);
+        assert.deepEqual(await changesOf([...uuids][0] as string), ['attack']);
+      }
+    }
+  } finally {
+    await replica.close();
+  }
+});
+
+test('times that cannot be are refused by name; a clock that is a little ahead counts as now', async () => {
+  const ahead = (minutes: number) => new Date(Date.now() + minutes * 60_000).toISOString();
+  const refused: [object, string[]][] = [
+    [{ state: 'started', started_at: ahead(10) }, ['/started_at in_the_future']],
+    [{ ended_at: ahead(10), at: ahead(60) }, ['/ended_at in_the_future', '/at in_the_future']],
+    [{ started_at: '2026-01-02T00:00:00Z', ended_at: '2026-01-01T00:00:00Z' }, ['/ended_at start_after_end']],
+    [{ state: 'changed', ended_at: '2026-01-01T00:00:00Z' }, ['/ended_at not_ended']],
+    [{ state: 'started', started_at: '1969-12-31T23:59:59Z' }, ['/started_at out_of_bounds']],
+    [{ state: 'started', actions: [{ action: 'blocked', at: ahead(10) }] }, ['/actions/0/at in_the_future']],
+    [{}, ['/state required']],
+    [{ state: 'started', source: 'levee' }, ['/source reserved']],
+  ];
+  for (const [body, faults] of refused) {
+    const reply = await tell({ external_id: freshId(), ...body });
+    const found = reply.body.details.map(({ field, code }: { field: string; code: string }) => `${field} ${code}`);
+    assert.deepEqual([reply.status, found], [400, faults], reply.text);
+  }
+  const attack = await told({ external_id: freshId(), state: 'started', started_at: ahead(4), pps: 1 });
+  assert.ok(Date.parse(attack.started_at) <= Date.now());
+});
+
+test('an end that another clock puts before the start is taken as an end at once', async () => {
+  const external_id = freshId();
+  await told({ external_id, state: 'started', started_at: '2026-03-01T10:00:00Z' });
+  const ended = await told({ external_id, ended_at: '2026-03-01T09:59:58Z' });
+  assert.deepEqual([ended.started_at, ended.ended_at], ['2026-03-01T10:00:00.000Z', '2026-03-01T10:00:00.000Z']);
+});
+
+test('an attack belongs to the user that holds all of the destination, else to the provider, else it is refused', async () => {
+  const ownerOf = async (dst: string) => (await told({ external_id: freshId(), dst, state: 'started' })).owner_uuid;
+  assert.equal(await ownerOf('203.0.113.0/28'), user.uuid);
+  assert.equal(await ownerOf('2001:db8:7:5::/64'), user.uuid);
+  assert.equal(await ownerOf('203.0.113.0/27'), provider.uuid, 'carpet bombing beyond the user');
+  assert.equal(await ownerOf('203.0.113.77'), provider.uuid);
+  for (const dst of ['192.0.2.1', '203.0.112.0/23']) {
+    const reply = await tell({ external_id: freshId(), dst, state: 'started' });
+    assert.deepEqual([reply.status, reply.body.field, reply.body.details[0].code], [400, '/dst', 'not_protected']);
+    assert.match(
+      reply.body.message,
+      new RegExp(`no provider of this installation holds ${dst.replaceAll('.', '\\.')}`),
+    );
+  }
+});
+
+test('an identifier that is of an attack on another destination is a conflict', async () => {
+  const external_id = freshId();
+  await told({ external_id, dst: '203.0.113.7', state: 'started' });
+  const reply = await tell({ external_id, dst: '203.0.113.6', state: 'changed' });
+  assert.deepEqual([reply.status, reply.body.field], [409, '/external_id']);
+});
+
+test('an attack stays with who held the address when the addresses go to another user', async () => {
+  const first = await api.user(provider, ['203.0.113.32/30']);
+  const external_id = freshId();
+  const attack = await told({ external_id, dst: '203.0.113.33', state: 'started' });
+  const ips = ['203.0.113.32/30'];
+  const gone = await api.call('deleteUserIps', {}, { key: provider.key, body: { user_uuid: first.uuid, ips } });
+  assert.equal(gone.status, 200, gone.text);
+  const second = await api.user(provider, ips);
+  assert.equal((await told({ external_id, dst: '203.0.113.33', state: 'ended' })).owner_uuid, first.uuid);
+  assert.equal((await read(attack.uuid, first.key)).state, 'ended');
+  assert.deepEqual((await api.call('listAttacks', {}, { key: second.key })).body, []);
+  assert.equal((await api.call('readAttack', { uuid: attack.uuid }, { key: second.key })).status, 404);
+});
+
+test('the read of one attack shows what was told last of each thing, and nothing that nobody told', async () => {
+  const external_id = freshId();
+  const { uuid } = await told({
+    external_id,
+    state: 'started',
+    descr: 'a flood',
+    top_sources: [{ source: '198.51.100.9/32', share: 0.4 }],
+    threshold: { metric: 'pps', value: 1000, observed: 9000 },
+    actions: [{ action: 'announced', at: '2026-01-31T12:00:01Z' }],
+  });
+  await told({
+    external_id,
+    state: 'changed',
+    top_ports: { src: [{ port: 53, packets: 12 }] },
+    timings: { detect_ms: 240 },
+  });
+  await told({ external_id, state: 'changed', top_sources: [{ source: '198.51.100.0/24' }], packets: 5, bytes: 600 });
+  const attack = await read(uuid);
+  const known = Object.fromEntries(
+    ['descr', 'packets', 'bytes', 'threshold', 'top_sources', 'top_ports', 'actions', 'timings'].map((name) => [
+      name,
+      attack[name],
+    ]),
+  );
+  assert.deepEqual(known, {
+    descr: 'a flood',
+    packets: 5,
+    bytes: 600,
+    threshold: { metric: 'pps', value: 1000, observed: 9000 },
+    top_sources: [{ source: '198.51.100.0/24' }],
+    top_ports: { src: [{ port: 53, packets: 12 }] },
+    actions: [{ action: 'announced', at: '2026-01-31T12:00:01.000Z' }],
+    timings: { detect_ms: 240 },
+  });
+  const { uuid: bare } = await told({ external_id: freshId(), state: 'started' });
+  const names = Object.keys(await read(bare));
+  assert.ok(!names.includes('top_sources') && !names.includes('ended_at') && !names.includes('descr'), `${names}`);
+  const malformed = await tell({
+    external_id,
+    state: 'changed',
+    top_sources: [{ source: '1.2.3' }, { source: '::1%lo' }],
+  });
+  assert.deepEqual(
+    malformed.body.details.map(({ field }: { field: string }) => field),
+    ['/top_sources/0/source', '/top_sources/1/source'],
+  );
+});
+
+test('lists are filtered by state and destination, and come in pages', async () => {
+  const someone = await api.user(provider, ['203.0.113.48/29']);
+  for (const offset of [0, 1, 2, 3, 4]) {
+    const dst = `203.0.113.${48 + offset}`;
+    await told({ external_id: freshId(), dst, state: offset % 2 === 0 ? 'started' : 'ended' });
+  }
+  const list = async (query: string, id = 'listAttacks', key = someone.key) => api.call(id, {}, { key, query });
+  const addresses = (reply: Reply) => reply.body.map(({ dst }: { dst: string }) => Number(dst.split('.')[3]) - 48);
+  assert.deepEqual(addresses(await list('')), [0, 1, 2, 3, 4]);
+  assert.deepEqual(addresses(await list('?state=ended')), [1, 3]);
+  assert.deepEqual(addresses(await list('?dst=203.0.113.50/31')), [2, 3]);
+  const first = await list('?limit=2');
+  assert.deepEqual(addresses(first), [0, 1]);
+  const next = /<([^>]+)>; rel="next"/.exec(first.headers.get('link') ?? '')?.[1]?.split('?')[1];
+  assert.deepEqual(addresses(await list(`?${next}`)), [2, 3]);
+  const ofProvider = await list(`?user_uuid=${someone.uuid}&state=ongoing`, 'listProviderAttacks', provider.key);
+  assert.deepEqual(addresses(ofProvider), [0, 2, 4]);
+  assert.equal((await list('?state=active')).status, 400);
 });
