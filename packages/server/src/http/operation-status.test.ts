@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { type ErrorCode, errors } from '@levee/contract/errors.ts';
 import { errorsOf, type Operation, type Role } from '@levee/contract/operation.ts';
+import { quotaKinds } from '@levee/contract/schemas/quota.ts';
 import type pg from 'pg';
 import { type ApiFixture, checkReply, type Reply, startApi } from './testing/api-fixture.ts';
 import type { Request } from './testing/case-kit.ts';
@@ -22,8 +23,11 @@ const shortLimits = {
   connectionsCheckingInterval: 100,
 };
 
+/** More than this file sends, so that only keys with a limit of their own meet it. */
+const plenty = 1_000_000;
+
 before(async () => {
-  api = await startApi({ wrapPool: faulty, limits: shortLimits });
+  api = await startApi({ wrapPool: faulty, limits: shortLimits, rateLimit: plenty });
   world = await buildWorld(api);
   cases = operationCases(api, world);
 });
@@ -83,7 +87,8 @@ const meetings: Partial<Record<ErrorCode, Meet>> = {
   },
   validation_failed: async (operation, good) => {
     const request = await good();
-    if (operation.body !== undefined) return send(operation, request, { body: { no_such_field: 1 } });
+    const takesBody = operation.body !== undefined && operation.method !== 'GET';
+    if (takesBody) return send(operation, request, { body: { no_such_field: 1 } });
     return send(operation, { ...request, ask: { ...request.ask, query: '?no_such=1' } });
   },
   idempotency_key_reused: async (operation, good) => {
@@ -96,6 +101,30 @@ const meetings: Partial<Record<ErrorCode, Meet>> = {
     });
     checkReply(operation, reply);
     return reply;
+  },
+  rate_limited: async (operation, good) => {
+    const request = await good();
+    // One that ends is no operator key without restrictions, of which another case needs the last one.
+    const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+    const key = await api.key(request.account, { rate_limit: 1, expires_at });
+    await api.call('whoAmI', {}, { key });
+    const reply = await send(operation, request, { key });
+    assert.match(reply.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
+    assert.equal(reply.headers.get('ratelimit-policy'), '"default";q=1;w=60');
+    return reply;
+  },
+  quota_exceeded: async (operation, good) => {
+    const request = await good();
+    const account = [request.account];
+    await api.database.pool.query(
+      'insert into quota (account_uuid, kind, maximum) select $1, kind, 0 from unnest($2::text[]) kind',
+      [request.account, quotaKinds],
+    );
+    try {
+      return await send(operation, request);
+    } finally {
+      await api.database.pool.query('delete from quota where account_uuid = $1', account);
+    }
   },
   unavailable: (operation, good) =>
     withFault(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }), operation, good),

@@ -82,6 +82,8 @@ export function operationOf(id: string): Operation {
 export interface ApiFixtureOptions {
   readonly states?: AppliedStates;
   readonly limits?: HttpLimits;
+  /** Requests a minute; absent: any number. */
+  readonly rateLimit?: number;
   /** Stands between the interface and its database: to make it fail. */
   readonly wrapPool?: (pool: Database['pool']) => Database['pool'];
 }
@@ -103,6 +105,7 @@ export async function startApi(options: ApiFixtureOptions = {}): Promise<ApiFixt
     const api = createApi({
       pool: options.wrapPool?.(of.pool) ?? of.pool,
       ...(options.limits !== undefined && { limits: options.limits }),
+      rateLimit: options.rateLimit,
       states: options.states ?? nowhere,
       wake: () => {},
       waitApplied: async () => 'not-enforced',

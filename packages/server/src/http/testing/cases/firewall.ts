@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { CaseKit, OperationCases } from '../case-kit.ts';
 
-export function firewallCases({ api, world, byUser, byProvider }: CaseKit): OperationCases {
+export function firewallCases({ api, world, next, byUser, byProvider }: CaseKit): OperationCases {
   const { user } = world.holders;
   const dst = world.addressOf.user;
   const rule = { dst, protocol: 'udp', action: 'drop' };
@@ -37,7 +37,10 @@ export function firewallCases({ api, world, byUser, byProvider }: CaseKit): Oper
       },
     },
     replaceFirewallRules: {
-      good: async () => byUser({ query: `?dst=${dst}`, body: { rules: [{ protocol: 'udp', action: 'drop' }] } }),
+      good: async () => {
+        const body = { rules: [{ protocol: 'udp', action: 'drop' }] };
+        return byUser({ query: `?dst=2001:db8:7::${next().toString(16)}`, body });
+      },
       bad: { ip_not_allowed: async () => byUser({ query: '?dst=192.0.2.1', body: { rules: [] } }) },
     },
     explainPacket: {

@@ -4,7 +4,7 @@ import type { CaseKit, OperationCases } from '../case-kit.ts';
 import { createTestRouter } from '../tunnel-world.ts';
 
 export function tunnelCases({ api, world, next, byUser }: CaseKit): OperationCases {
-  const { provider, user } = world.holders;
+  const { user } = world.holders;
   const body = (more: object = {}) => {
     const ips = [`2001:db8:7:${next().toString(16)}::/64`];
     return { ips, endpoint: '198.51.100.250', type: 'GRE', ...more };
@@ -25,14 +25,6 @@ export function tunnelCases({ api, world, next, byUser }: CaseKit): OperationCas
       bad: {
         ip_not_allowed: async () => byUser({ body: body({ ips: [world.addressOf.sibling] }) }),
         conflict: async () => byUser({ body: body({ ips: (await tunnel()).ips }) }),
-        quota_exceeded: async () => {
-          const ip = `203.0.113.${210 + next()}`;
-          const limited = await api.user(provider, [ip]);
-          await api.database.pool.query(`insert into quota (account_uuid, kind, maximum) values ($1, 'tunnels', 0)`, [
-            limited.uuid,
-          ]);
-          return { ask: { key: limited.key, body: body({ ips: [ip] }) }, account: limited.uuid };
-        },
       },
     },
     listTunnels: { good: async () => byUser({}), bad: {} },
