@@ -89,6 +89,33 @@ const cases: readonly Case[] = [
     wrong: ['?limit', '?user_uuid', '?dst', '?cursor'],
   },
   {
+    id: 'createFilter',
+    key: byUser,
+    ask: {
+      body: { dst: '2001:db8::/129', filter: 5, port: {}, ratelimit: 0, expires_at: past, action: 'drop' },
+      headers: { 'idempotency-key': 'a b' },
+    },
+    wrong: ['/dst', '/filter', '/port', '/ratelimit', '/expires_at', '/action', 'Idempotency-Key'],
+  },
+  {
+    id: 'createFilter',
+    key: byUser,
+    ask: { body: { dst: '2001:db8::7', filter: 16, src: { start: '192.0.2.1' }, port: { dst: { start: 9, end: 3 } } } },
+    wrong: ['/dst', '/src', '/port/dst'],
+  },
+  {
+    id: 'listFilters',
+    key: byUser,
+    ask: { query: '?limit=0&state=disabled&dst=203.0.113.7/24&cursor=-&page=2' },
+    wrong: ['?limit', '?state', '?dst', '?cursor', '?page'],
+  },
+  {
+    id: 'listProviderFilters',
+    key: byProvider,
+    ask: { query: '?limit=x&user_uuid=me&dst=nowhere&cursor=-' },
+    wrong: ['?limit', '?user_uuid', '?dst', '?cursor'],
+  },
+  {
     id: 'explainPacket',
     key: byUser,
     ask: { body: { dst: 'x', protocol: 'x', port: { src: -1 }, tcpflags: ['x'], payload: '?', colour: 1 } },
@@ -154,7 +181,17 @@ const cases: readonly Case[] = [
 
 /** Every row of every table that an operation writes. */
 async function stored(): Promise<string> {
-  const tables = ['account', 'subnet', 'firewall_rule', 'change', 'location', 'router', 'confirmation', 'idempotency'];
+  const tables = [
+    'account',
+    'subnet',
+    'firewall_rule',
+    'filter',
+    'change',
+    'location',
+    'router',
+    'confirmation',
+    'idempotency',
+  ];
   const counts = tables.map(
     (table) => `(select md5(coalesce(string_agg(t::text, '|' order by t::text), '')) from ${table} t)`,
   );

@@ -3,6 +3,7 @@ import { Agent, request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { errors } from '@levee/contract/errors.ts';
+import { filterFields } from '@levee/core/filter/filter.ts';
 import { ruleFields } from '@levee/core/firewall/wire.ts';
 import { type ApiFixture, type Holder, startApi } from './testing/api-fixture.ts';
 
@@ -57,7 +58,7 @@ const strings = [
 ];
 const numbers = [0, -0, -1, 1.5, 65536, 2 ** 31, 2 ** 32, 2 ** 53, 1e308, -1e308, 5e-324];
 const names = [
-  ...ruleFields,
+  ...new Set([...ruleFields, ...filterFields]),
   'expires_at',
   'confirm_within',
   'rules',
@@ -108,6 +109,7 @@ function nearly(): unknown {
   const base = pick<object>([
     { dst: '203.0.113.7', protocol: 'tcp', action: 'drop' },
     { rules: [{ protocol: 'udp', action: 'drop' }] },
+    { dst: '203.0.113.7', filter: 20 },
     { username: 'somebody', email: 'some@example.net', password: 'ochre-meadow-tin-61', ips: ['203.0.113.9'] },
     { user_uuid: user.uuid, ips: ['203.0.113.0/29'] },
     { email: user.email, password: 'ochre-meadow-tin-62' },

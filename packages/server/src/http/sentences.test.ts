@@ -72,6 +72,15 @@ const cases: readonly [id: string, by: 'user' | 'provider' | 'operator', ask: As
     ],
   ],
   [
+    'createFilter',
+    'user',
+    { body: { dst: '203.0.113.7', filter: 28, action: 'drop' } },
+    [
+      'action: is not a known field; allowed are dst, filter, priority, src, port, ratelimit, expires_at',
+      "port.dst: is required by rtp (28), which has no port of its own: the destination's ports to look at",
+    ],
+  ],
+  [
     'createLocation',
     'operator',
     { body: { name: '-fra' } },

@@ -9,7 +9,7 @@ export const samp: FilterKind = {
     "Discards queries that do not name the destination's own address and port and a known request; the game's other packets are held to a limit on each source.",
   limits: [
     'IPv4 alone: the protocol carries IPv4 addresses.',
-    'dst may be a /24 or longer: each address must be known one by one.',
+    'It takes a /24 at most: each address must be known one by one.',
     "The game's own packets are not recognised, only bounded.",
     copiesPass,
     fromDescription,
