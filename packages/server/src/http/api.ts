@@ -12,11 +12,13 @@ import type pg from 'pg';
 import type { Logger } from 'pino';
 import { createRuleReader } from '../commands/read-rules.ts';
 import { createRuleCreator } from '../commands/rule-creator.ts';
+import type { EventStreams } from '../events/streams.ts';
 import { createKeyRing, type KeyRing } from './authentication.ts';
 import type { Handler } from './call.ts';
 import { docsPaths, registerDocs } from './docs/register-docs.ts';
 import { attackHandlers } from './handlers/attack.ts';
 import { auditHandlers } from './handlers/audit.ts';
+import { eventHandlers } from './handlers/event.ts';
 import { filterHandlers } from './handlers/filter.ts';
 import { firewallHandlers } from './handlers/firewall.ts';
 import { flowruleHandlers } from './handlers/flowrule.ts';
@@ -44,6 +46,8 @@ export interface ApiServices extends WriteServices {
   readonly routersChanged: () => Promise<void>;
   /** Absent: nobody applies PTR records here, and nothing is waited for. */
   readonly rdnsSettled?: RdnsSettled | undefined;
+  /** Absent: events are not served. */
+  readonly eventStreams?: EventStreams | undefined;
   readonly log: Logger;
   readonly isReady: () => Promise<boolean>;
   /** Further routes on the same listeners (routers' agents). */
@@ -89,6 +93,7 @@ export function createApi(services: ApiServices): Api {
     ...rdnsZoneHandlers({ pool }),
     ...operatorHandlers({ pool }),
     ...quotaHandlers({ pool }),
+    ...(services.eventStreams && eventHandlers(services.eventStreams)),
     ...auditHandlers({ pool }),
     ...topologyHandlers({ pool, pools, routersChanged: services.routersChanged }),
     ...tunnelHandlers({ pool, states, pools, waitApplied: services.waitApplied, now }),

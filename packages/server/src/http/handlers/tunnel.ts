@@ -1,5 +1,6 @@
 /** From requests about tunnels to commands, and from rows to answers. Decides nothing itself. */
 import type { Problem } from '@levee/contract/errors.ts';
+import type { ConfigFormat } from '@levee/contract/schemas/tunnel.ts';
 import type { InnerPools } from '@levee/core/tunnel/allocation.ts';
 import { judgeTunnelChange, parseTunnel } from '@levee/core/tunnel/parse-tunnel.ts';
 import type { CanonicalTunnel } from '@levee/core/tunnel/tunnel.ts';
@@ -23,6 +24,7 @@ import { judgeExpiresAt } from '../expires-at.ts';
 import { answerList, judgeList, type ListFilter, type Listing } from '../list-answer.ts';
 import type { AppliedStates } from '../object-answer.ts';
 import { renderTunnel, tunnelScope } from '../tunnel-answer.ts';
+import { configOf } from '../tunnel-config.ts';
 import { isUuid } from '../uuid-text.ts';
 
 export interface TunnelServices {
@@ -87,6 +89,14 @@ export function tunnelHandlers(services: TunnelServices): Record<string, Handler
         const found = await find(services, call);
         if (!found.ok) return found;
         return { ok: true, answer: { body: `[${renderTunnel(found.value, states).text}]` } };
+      },
+    },
+    readTunnelConfig: {
+      async read(call) {
+        const found = await find(services, call);
+        if (!found.ok) return found;
+        const text = configOf(found.value, call.query as { format: ConfigFormat; location?: string });
+        return text.ok ? { ok: true, answer: { body: text.value } } : text;
       },
     },
     changeTunnel: {
