@@ -25,11 +25,11 @@ export type ParsedFastnetmon =
   | { readonly ok: true; readonly attack: FastnetmonAttack }
   | { readonly ok: false; readonly problems: readonly Problem[] };
 
-const phases: Readonly<Record<string, FastnetmonAttack['phase']>> = {
-  ban: 'started',
-  partial_block: 'started',
-  unban: 'ended',
-};
+const phases: ReadonlyMap<string, FastnetmonAttack['phase']> = new Map([
+  ['ban', 'started'],
+  ['partial_block', 'started'],
+  ['unban', 'ended'],
+]);
 
 /** `report` has the shape that contract gives it; what else it holds is looked at with care. */
 export function parseFastnetmon(report: FastnetmonReport): ParsedFastnetmon {
@@ -57,7 +57,7 @@ export function parseFastnetmon(report: FastnetmonReport): ParsedFastnetmon {
     ok: true,
     attack: {
       target,
-      phase: phases[report.action] ?? 'changed',
+      phase: phases.get(report.action) ?? 'changed',
       attackId: idOf(details?.attack_uuid),
       vectors: vectorsOf(details?.attack_type ?? text?.type, details?.attack_protocol ?? text?.protocol),
       packetsPerSecond: highest([
