@@ -11,8 +11,8 @@ export type StoredKindName = 'firewall_rule' | 'filter' | 'tunnel' | 'flowrule';
 
 export interface StoredKind {
   readonly name: StoredKindName;
-  /** Whether the row holds its owner's grant of the destination, which marking gives back. */
-  readonly holdsGrant: boolean;
+  /** The column by which the row holds its owner's grant of the destination, until marking gives it back. */
+  readonly grant?: 'subnet' | 'prefix';
   /** A table of rows that go with the mark, so that what they hold is free at once, and their column of the object. */
   readonly released?: { readonly table: string; readonly column: string };
   /** Whether the row goes as soon as no router holds the object; otherwise its own reconciler removes it. */
@@ -31,18 +31,17 @@ const DELETED_BY_OPEN_CHANGE = `exists (
 export const storedKinds: Readonly<Record<StoredKindName, StoredKind>> = {
   firewall_rule: {
     name: 'firewall_rule',
-    holdsGrant: true,
+    grant: 'subnet',
     heldByRouters: true,
     keptWhile: DELETED_BY_OPEN_CHANGE,
   },
-  filter: { name: 'filter', holdsGrant: true, heldByRouters: true },
+  filter: { name: 'filter', grant: 'subnet', heldByRouters: true },
   tunnel: {
     name: 'tunnel',
-    holdsGrant: false,
     released: { table: 'tunnel_subnet', column: 'tunnel_uuid' },
     heldByRouters: true,
   },
-  flowrule: { name: 'flowrule', holdsGrant: false, heldByRouters: false },
+  flowrule: { name: 'flowrule', grant: 'prefix', heldByRouters: false },
 };
 
 /**
@@ -51,14 +50,14 @@ export const storedKinds: Readonly<Record<StoredKindName, StoredKind>> = {
  * does it of its own, and it is that in the audit log; what an account does its command tells.
  */
 export function markingText(name: StoredKindName, where: string, from?: string, action?: OwnAction): string {
-  const { holdsGrant, released } = storedKinds[name];
+  const { grant, released } = storedKinds[name];
   const release =
     released === undefined
       ? ''
       : `, released as (delete from ${released.table} s using marked m where s.${released.column} = m.uuid)`;
   return `marked as (
       update ${name} r set deletion_marked_at = date_trunc('milliseconds', now()),
-        updated_at = greatest(r.updated_at, date_trunc('milliseconds', now())),${holdsGrant ? ' subnet = null,' : ''}
+        updated_at = greatest(r.updated_at, date_trunc('milliseconds', now())),${grant === undefined ? '' : ` ${grant} = null,`}
         change_xid = pg_current_xact_id(), change_position = nextval('change_position')
       ${from === undefined ? '' : `from ${from} `}where (${where}) and r.deletion_marked_at is null
       returning r.uuid, r.change_xid, r.change_position${action === undefined ? '' : toldColumns}

@@ -69,12 +69,19 @@ export function removeGone(pool: pg.Pool): Promise<number> {
   return runAll(pool, GONE);
 }
 
+/** A kind whose statement fails does not hold the others up; the first failure is thrown when all had their turn. */
 async function runAll(pool: pg.Pool, statements: readonly NamedText[]): Promise<number> {
   let total = 0;
+  const failures: unknown[] = [];
   for (const statement of statements) {
-    for (let count = BATCH; count === BATCH; total += count) {
-      count = (await pool.query(statement)).rows.length;
+    try {
+      for (let count = BATCH; count === BATCH; total += count) {
+        count = (await pool.query(statement)).rows.length;
+      }
+    } catch (error) {
+      failures.push(error);
     }
   }
+  if (failures.length > 0) throw failures[0];
   return total;
 }

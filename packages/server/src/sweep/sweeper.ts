@@ -82,8 +82,12 @@ export function startSweeper(pool: pg.Pool, options: SweeperOptions): Sweeper {
 /** True when the change log has something new. */
 export async function sweepOnce(pool: pg.Pool): Promise<boolean> {
   const undone = await undoUnconfirmed(pool);
-  const expired = await markExpired(pool);
-  await removeGone(pool);
+  let expired = 0;
+  try {
+    expired = await markExpired(pool);
+  } finally {
+    await removeGone(pool);
+  }
   return undone + expired > 0;
 }
 
