@@ -2,6 +2,7 @@
 import type { Operation } from './operation.ts';
 import { attackOperations } from './operations/attack.ts';
 import { auditOperations } from './operations/audit.ts';
+import { eventOperations } from './operations/event.ts';
 import { filterOperations } from './operations/filter.ts';
 import { firewallOperations } from './operations/firewall.ts';
 import { operatorOperations } from './operations/operator.ts';
@@ -19,6 +20,7 @@ export const operations: readonly Operation[] = [
   ...tunnelOperations,
   ...rdnsOperations,
   ...serviceOperations,
+  ...eventOperations,
   ...auditOperations,
   ...operatorOperations,
   ...quotaOperations,

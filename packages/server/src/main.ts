@@ -7,7 +7,9 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { startAgents } from './agents/agents.ts';
 import { agentPaths } from './agents/routes.ts';
+import { startEvents } from './events/events.ts';
 import { createApi } from './http/api.ts';
+import { eventRenderers } from './http/event-objects.ts';
 import { ensureOperator } from './operator-key.ts';
 import { startChangeTail } from './store/change-tail.ts';
 import { type Database, type DatabaseAddress, openDatabase } from './store/database.ts';
@@ -104,9 +106,19 @@ async function start(
   undo.push(() => sweeper.stop());
   const leave = agents.registry.onChange(() => sweeper.wake());
 
+  const events = startEvents(database, {
+    tail,
+    registry: agents.registry,
+    view: agents.view,
+    renderers: eventRenderers({ pool: database.pool, states: agents.view, hasSpeaker: false }),
+    alongside: async () => {},
+    log: tell,
+  });
+
   const api = createApi({
     pool: database.pool,
     states: agents.view,
+    eventStreams: events.streams,
     wake,
     waitApplied: (...change) => agents.view.waitApplied(...change),
     routersChanged: () => agents.registry.refresh(),
@@ -123,6 +135,7 @@ async function start(
   // Before the listeners close, which wait for open answers: a stream is one that never ends by itself.
   undo.push(async () => {
     leave();
+    await events.stop();
     await agents.stop();
   });
   let port: number;

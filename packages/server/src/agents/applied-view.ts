@@ -56,7 +56,7 @@ export interface AppliedView {
  * Agents report every 10 s, and a replica hears of another's reports within 5 s: after so long, that what was in force
  * still is can only be supposed.
  */
-const UNKNOWN_MILLISECONDS = 60_000;
+export const UNKNOWN_MILLISECONDS = 60_000;
 /** Agents report every 10 s: three missing ones are more than a hiccup. */
 const AWAY_MILLISECONDS = 30_000;
 

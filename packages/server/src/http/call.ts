@@ -1,5 +1,5 @@
 /** One authenticated request as an operation sees it, and what the operation hands back. Holds no logic. */
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Problem } from '@levee/contract/errors.ts';
 import type { WaitOutcome } from '../agents/applied-view.ts';
@@ -21,10 +21,12 @@ export interface Call {
   readonly origin: Origin;
 }
 
-/** A good answer: JSON text, or a stream of it. */
+/** A good answer: text, or a stream of it. */
 export interface Answer {
   readonly body: string | Readable;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Instead of `body`: writes the response itself, beginning with its head and these headers. */
+  readonly takeOver?: (response: ServerResponse, headers: OutgoingHttpHeaders) => void;
 }
 
 export type Answered =

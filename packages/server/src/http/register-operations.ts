@@ -3,6 +3,7 @@
  * answers 404 like any unknown one. Owns the order of judgement: key, role, right to write,
  * then all that can be said of the request without the database at once, then the command.
  */
+import type { OutgoingHttpHeaders } from 'node:http';
 import type { Problem } from '@levee/contract/errors.ts';
 import type { Operation } from '@levee/contract/operation.ts';
 import { noQuery } from '@levee/contract/schemas/list.ts';
@@ -143,7 +144,10 @@ function judgeAndAnswer(operation: Operation, handler: Handler, services: Operat
       'read' in handler
         ? await handler.read(call, judged.value)
         : await answerWrite(services, operation, handler.write, call, judged.value);
-    if (!answered.ok) return services.sendFailure(reply, answered.failure);
+    if (!answered.ok) {
+      if (answered.failure.code === 'rate_limited') reply.header('retry-after', '1');
+      return services.sendFailure(reply, answered.failure);
+    }
     send(operation, request, reply, answered.answer);
   };
 }
@@ -174,6 +178,11 @@ function send(operation: Operation, request: FastifyRequest, reply: FastifyReply
   const media = operation.answerMedia ?? 'application/json';
   reply.header('content-type', `${media}; charset=utf-8`).header('cache-control', 'no-store');
   if (answer.headers !== undefined) reply.headers(answer.headers);
+  if (answer.takeOver !== undefined) {
+    reply.hijack();
+    answer.takeOver(reply.raw, reply.getHeaders() as OutgoingHttpHeaders);
+    return;
+  }
   if (operation.entityTag && typeof answer.body === 'string') {
     const tag = entityTagOf(answer.body);
     reply.header('etag', tag);

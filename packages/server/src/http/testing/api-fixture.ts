@@ -12,6 +12,7 @@ import { pino } from 'pino';
 import { transact } from '../../commands/executor.ts';
 import { createFirstOperator } from '../../commands/first-operator.ts';
 import { done } from '../../commands/outcome.ts';
+import { createEventStreams } from '../../events/streams.ts';
 import type { Database } from '../../store/database.ts';
 import { newUuid } from '../../store/new-uuid.ts';
 import { startTestPostgres, type TestPostgres } from '../../store/testing/test-postgres.ts';
@@ -102,11 +103,13 @@ export async function startApi(options: ApiFixtureOptions = {}): Promise<ApiFixt
     ),
   );
   const open = async (of: Database) => {
+    const streams = createEventStreams(of.pool, { heartbeatMilliseconds: 50 });
     const api = createApi({
       pool: options.wrapPool?.(of.pool) ?? of.pool,
       ...(options.limits !== undefined && { limits: options.limits }),
       rateLimit: options.rateLimit,
       states: options.states ?? nowhere,
+      eventStreams: streams,
       wake: () => {},
       waitApplied: async () => 'not-enforced',
       routersChanged: async () => {},
@@ -114,9 +117,9 @@ export async function startApi(options: ApiFixtureOptions = {}): Promise<ApiFixt
       isReady: async () => true,
     });
     const { port } = await api.listen({ host: '127.0.0.1', port: 0 });
-    return { api, url: `http://127.0.0.1:${port}` };
+    return { api, url: `http://127.0.0.1:${port}`, streams };
   };
-  const { api, url } = await open(database);
+  const { api, url, streams } = await open(database);
   let made = 0;
 
   const fixture: ApiFixture = {
@@ -139,6 +142,7 @@ export async function startApi(options: ApiFixtureOptions = {}): Promise<ApiFixt
       return {
         ...replica,
         close: async () => {
+          replica.streams.stop();
           await replica.api.close();
           await other.close();
         },
@@ -164,6 +168,7 @@ export async function startApi(options: ApiFixtureOptions = {}): Promise<ApiFixt
       return reply.body.key;
     },
     async stop() {
+      streams.stop();
       await api.close(500);
       await postgres.stop();
     },
@@ -182,7 +187,7 @@ export async function request(
   const text = ask.text ?? (ask.body === undefined ? undefined : JSON.stringify(ask.body));
   if (text !== undefined && headers['content-type'] === undefined) headers['content-type'] = 'application/json';
   const response = await fetch(url + path, { method, headers, ...(text !== undefined && { body: text }) });
-  const answer = await response.text();
+  const answer = await textOf(response);
   let body: unknown;
   try {
     body = answer === '' ? undefined : JSON.parse(answer);
@@ -190,6 +195,18 @@ export async function request(
     body = undefined;
   }
   return { status: response.status, body, text: answer, headers: response.headers };
+}
+
+/** All of it; of a stream that never ends, what comes before its first heartbeat. */
+async function textOf(response: Response): Promise<string> {
+  const isEndless = response.headers.get('content-type')?.startsWith('text/event-stream') ?? false;
+  if (!isEndless || response.body === null) return response.text();
+  let text = '';
+  for await (const part of response.body.pipeThrough(new TextDecoderStream())) {
+    text += part;
+    if (/^:/m.test(text)) break;
+  }
+  return text;
 }
 
 /** The status is one the operation declares, and the answer has the shape declared for it. */

@@ -1,6 +1,7 @@
 /** All rows of the matrix, area by area. Test code only. */
 import { attackRows } from './matrix/attack.ts';
 import { auditRows } from './matrix/audit.ts';
+import { eventRows } from './matrix/event.ts';
 import { filterRows } from './matrix/filter.ts';
 import { firewallRows } from './matrix/firewall.ts';
 import { operatorRows } from './matrix/operator.ts';
@@ -18,6 +19,7 @@ export function matrixRows(kit: MatrixKit): Rows {
     ...userRows(kit),
     ...serviceRows(kit),
     ...auditRows(kit),
+    ...eventRows(kit),
     ...operatorRows(kit),
     ...tunnelRows(kit),
     ...rdnsRows(kit),

@@ -3,6 +3,7 @@ import type { ApiFixture } from './api-fixture.ts';
 import { caseKit, type OperationCases } from './case-kit.ts';
 import { attackCases } from './cases/attack.ts';
 import { auditCases } from './cases/audit.ts';
+import { eventCases } from './cases/event.ts';
 import { filterCases } from './cases/filter.ts';
 import { firewallCases } from './cases/firewall.ts';
 import { operatorCases } from './cases/operator.ts';
@@ -21,6 +22,7 @@ export function operationCases(api: ApiFixture, world: World): OperationCases {
     ...userCases(kit),
     ...serviceCases(kit),
     ...auditCases(kit),
+    ...eventCases(kit),
     ...operatorCases(kit),
     ...tunnelCases(kit),
     ...rdnsCases(kit),
