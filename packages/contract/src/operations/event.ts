@@ -13,7 +13,7 @@ export const eventOperations: readonly Operation[] = [
     summary: 'Follow events as they happen',
     description:
       "Server-sent events (the WHATWG's HTML standard, 9.2) without an end: a user is told of its own objects, a provider of " +
-      'its own and its users', an operator of all. Each message has an `id`, an `event` (its name, such as ' +
+      'its own and those of its users, an operator of all. Each message has an `id`, an `event` (its name, such as ' +
       '`firewall_rule.active`) and as `data` one line of JSON: `{"id", "type", "timestamp", "data"}`, the last being the ' +
       'object as a read answered it then. A state is told once a change: what was `pending` and settled before anyone ' +
       'looked is told as settled; a router that falls silent is no event. Events are kept for 24 hours: a client that ' +
