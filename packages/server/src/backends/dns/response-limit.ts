@@ -27,9 +27,10 @@ export function createResponseLimit(perSecond: number, secret: Uint32Array): Res
     judge([high, low], now) {
       const hash = mix(mix(high ^ first) ^ low ^ second) ^ third;
       const bucket = (hash ^ (hash >>> 16)) & (bucketCount - 1);
-      const since = Math.max(0, now - (times[bucket] ?? 0));
+      const last = times[bucket] ?? 0;
+      const since = Math.max(0, now - last);
       const present = Math.min(perSecond, (tokens[bucket] ?? 0) + (since * perSecond) / 1000);
-      times[bucket] = now;
+      times[bucket] = Math.max(now, last);
       if (present >= 1) {
         tokens[bucket] = present - 1;
         return 'answer';
