@@ -47,9 +47,11 @@ export async function* auditChunks(
   filter: AuditFilter,
   after: number,
 ): AsyncGenerator<readonly AuditRow[], void, undefined> {
+  const stretch = await stretchOf(pool, filter);
+  if (stretch === undefined) return;
   const begin = after === 0 && filter.newestFirst ? Number.MAX_SAFE_INTEGER : after;
   const load = async (from: number, limit: number) =>
-    (await pool.query<AuditRow>(auditStatement(caller, filter, from, limit))).rows;
+    (await pool.query<AuditRow>(auditStatement(caller, filter, stretch, from, limit))).rows;
   let limit = firstChunk;
   let rows = await load(begin, limit);
   while (rows.length > 0) {
@@ -64,16 +66,32 @@ export async function* auditChunks(
   }
 }
 
+interface Stretch {
+  readonly first: number;
+  readonly last: number;
+}
+
 /**
- * The clock runs with the sequence but for moments: bounds on the sequence, from the index of times, spare a reading of
- * everything before.
+ * The part of the sequence in which the entries of that time are. Asked once: the clock may have been set back, so that
+ * no single entry tells where a time begins. Undefined: there is none.
  */
-const slack = `interval '1 minute'`;
+async function stretchOf(pool: Pick<pg.Pool, 'query'>, { since, until }: AuditFilter): Promise<Stretch | undefined> {
+  if (since === undefined && until === undefined) return { first: 0, last: Number.MAX_SAFE_INTEGER };
+  const { rows } = await pool.query<{ first: number | null; last: number | null }>({
+    name: 'audit_stretch',
+    text: `select min(sequence) as first, max(sequence) as last from audit
+      where at >= coalesce($1::timestamptz, '-infinity') and at < coalesce($2::timestamptz, 'infinity')`,
+    values: [since ?? null, until ?? null],
+  });
+  const { first = null, last = null } = rows[0] ?? {};
+  return first === null || last === null ? undefined : { first, last };
+}
 
 /** Not named: which conditions there are changes from request to request. */
 function auditStatement(
   { accountUuid, role }: Pick<Caller, 'accountUuid' | 'role'>,
   filter: AuditFilter,
+  stretch: Stretch,
   from: number,
   limit: number,
 ): { text: string; values: unknown[] } {
@@ -85,20 +103,10 @@ function auditStatement(
   if (kind !== undefined) conditions.push(`a.kind = ${parameter(kind)}`);
   if (operation !== undefined) conditions.push(`a.operation = ${parameter(operation)}`);
   if (actorUuid !== undefined) conditions.push(`a.actor_uuid = ${parameter(actorUuid)}::uuid`);
-  if (since !== undefined) {
-    const at = `${parameter(since)}::timestamptz`;
-    conditions.push(
-      `a.at >= ${at}`,
-      `a.sequence >= coalesce((select sequence from audit where at < ${at} - ${slack} order by at desc limit 1), 0)`,
-    );
-  }
-  if (until !== undefined) {
-    const at = `${parameter(until)}::timestamptz`;
-    const last = Number.MAX_SAFE_INTEGER;
-    conditions.push(
-      `a.at < ${at}`,
-      `a.sequence <= coalesce((select sequence from audit where at > ${at} + ${slack} order by at limit 1), ${last})`,
-    );
+  if (since !== undefined) conditions.push(`a.at >= ${parameter(since)}::timestamptz`);
+  if (until !== undefined) conditions.push(`a.at < ${parameter(until)}::timestamptz`);
+  if (since !== undefined || until !== undefined) {
+    conditions.push(`a.sequence between ${parameter(stretch.first)}::int8 and ${parameter(stretch.last)}::int8`);
   }
   const order = `order by sequence ${newestFirst ? 'desc' : 'asc'} limit ${parameter(limit)}`;
   const part = (...more: string[]) =>

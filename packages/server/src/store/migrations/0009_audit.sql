@@ -26,4 +26,5 @@ create index audit_of_owner on audit (owner_uuid, sequence);
 create index audit_of_provider on audit (provider_uuid, sequence);
 -- What an account did to its own is found by its owner: that is nearly everything, and is not indexed twice.
 create index audit_of_actor on audit (actor_uuid, sequence) where actor_uuid is distinct from owner_uuid;
-create index audit_by_age on audit (at);
+-- With the sequence: which part of the log a stretch of time is, is read from here alone.
+create index audit_by_age on audit (at, sequence);
