@@ -62,16 +62,19 @@ function replies(tunnel: ConfigTunnel): readonly string[] {
   for (const family of [4, 6] as const) {
     const subnets = subnetsOf(tunnel, family);
     if (subnets.length === 0) continue;
+    // A rule's family is not taken from its addresses: ip would say "Invalid source address" of an IPv6 one.
+    const ip = family === 4 ? 'ip' : 'ip -6';
     for (const end of tunnel.ends) {
       const { router } = family === 4 ? end.inner4 : end.inner6;
-      const all = family === 4 ? '0.0.0.0/0' : '::/0';
-      lines.push(`ip route replace ${all} via ${router} dev ${deviceName(end)} metric ${metricOf(end)} table ${table}`);
+      const way = `via ${router} dev ${deviceName(end)} metric ${metricOf(end)}`;
+      lines.push(`${ip} route replace default ${way} table ${table}`);
     }
     for (const subnet of subnets) {
       // What the machine reaches by more than its default route, it reaches directly: its own networks above all.
+      const rule = `${ip} rule add from ${cidr(subnet)} lookup`;
       lines.push(
-        `ip rule add from ${cidr(subnet)} lookup main suppress_prefixlength 0 priority ${rulePriorities.local}`,
-        `ip rule add from ${cidr(subnet)} lookup ${table} priority ${rulePriorities.tunnel}`,
+        `${rule} main suppress_prefixlength 0 priority ${rulePriorities.local}`,
+        `${rule} ${table} priority ${rulePriorities.tunnel}`,
       );
     }
   }
