@@ -22,6 +22,8 @@ export interface Buckets {
   take(name: string, perMinute: number): Rated;
   /** What a request would meet, without making it. */
   look(name: string, perMinute: number): Rated;
+  /** Buckets in memory. */
+  size(): number;
 }
 
 export function createBuckets(clock: Clock, remembered = rememberedBuckets): Buckets {
@@ -35,6 +37,7 @@ export function createBuckets(clock: Clock, remembered = rememberedBuckets): Buc
 
   return {
     look,
+    size: () => young.size + old.size,
     take(name, perMinute) {
       const rated = look(name, perMinute);
       const at = clock();
