@@ -45,7 +45,8 @@ export interface FilterKind {
 
 /** What every kind that goes by a packet's form has to say of itself. */
 export const copiesPass =
-  'It goes by the form of packets: a flood that copies good ones is held only by the limit on each source, and forged sources share no limit but ratelimit.';
+  'It goes by the form of packets: a flood that copies good ones is held only by the limit on each source, and ' +
+  'forged sources share no limit but ratelimit.';
 
 /** Of kinds whose signature was not held against captures. */
 export const fromDescription =

@@ -10,7 +10,8 @@ export const dns: FilterKind = {
   limits: [
     copiesPass,
     'Floods of well-formed questions, for random names too, pass within the limits.',
-    "NOTIFY, dynamic updates and incremental transfers over UDP are discarded: let them through by a rule that accepts the peer's address.",
+    'NOTIFY, dynamic updates and incremental transfers over UDP are discarded: let them through by a rule that ' +
+      "accepts the peer's address.",
     'DNS over TCP, TLS, HTTPS and QUIC is not looked at.',
   ],
   families: bothFamilies,

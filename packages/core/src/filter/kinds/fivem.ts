@@ -6,7 +6,9 @@ export const fivem: FilterKind = {
   name: 'fivem',
   label: 'FiveM and RedM',
   description:
-    'Passes information and status queries, connection requests and the opening of a session over UDP, session traffic only from a source that has opened one, and TCP connections of clients that load resources from the same port.',
+    'Passes information and status queries, connection requests and the opening of a session over UDP, session ' +
+    'traffic only from a source that has opened one, and TCP connections of clients that load resources from the ' +
+    'same port.',
   limits: [copiesPass, 'What is asked over TCP is not looked at.', fromDescription],
   families: bothFamilies,
   transports: ['tcp', 'udp'],

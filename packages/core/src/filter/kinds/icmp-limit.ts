@@ -6,7 +6,9 @@ export const icmpLimit: FilterKind = {
   name: 'icmp-limit',
   label: 'ICMP limit',
   description:
-    'Passes echo requests up to a rate for each source and one in sum, and the messages that IP itself needs: unreachable, packet too big, time exceeded, parameter problem, and neighbour discovery for IPv6. Other ICMP is discarded.',
+    'Passes echo requests up to a rate for each source and one in sum, and the messages that IP itself needs: ' +
+    'unreachable, packet too big, time exceeded, parameter problem, and neighbour discovery for IPv6. Other ICMP ' +
+    'is discarded.',
   limits: ['One echo request is like another: during a flood from many sources wanted ones are lost too.'],
   families: bothFamilies,
   transports: ['icmp'],

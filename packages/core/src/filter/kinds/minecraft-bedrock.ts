@@ -6,7 +6,8 @@ export const minecraftBedrock: FilterKind = {
   name: 'minecraft-bedrock',
   label: 'Minecraft: Bedrock Edition and other RakNet games',
   description:
-    "Passes RakNet's pings and connection requests, which carry a fixed sequence of 16 bytes, and packets of a running session only from a source that has opened one.",
+    "Passes RakNet's pings and connection requests, which carry a fixed sequence of 16 bytes, and packets of a " +
+    'running session only from a source that has opened one.',
   limits: [copiesPass, "Games that changed RakNet's message numbers or its fixed bytes are not recognised."],
   families: bothFamilies,
   transports: ['udp'],

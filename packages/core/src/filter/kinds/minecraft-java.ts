@@ -6,7 +6,8 @@ export const minecraftJava: FilterKind = {
   name: 'minecraft-java',
   label: 'Minecraft: Java Edition',
   description:
-    "Passes TCP connections whose first data is the game's handshake or the server list ping of old clients, and bounds the new connections of each source.",
+    "Passes TCP connections whose first data is the game's handshake or the server list ping of old clients, and " +
+    'bounds the new connections of each source.',
   limits: [
     'Bots that speak the protocol pass: who may join is for the server to say.',
     'A connection that begins with a PROXY protocol header is not recognised.',

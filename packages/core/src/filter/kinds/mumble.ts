@@ -6,7 +6,8 @@ export const mumble: FilterKind = {
   name: 'mumble',
   label: 'Mumble',
   description:
-    "Passes the server list's pings (12 bytes, the first four zero), and voice over UDP only from addresses that have a TCP session open with the destination.",
+    "Passes the server list's pings (12 bytes, the first four zero), and voice over UDP only from addresses that " +
+    'have a TCP session open with the destination.',
   limits: [
     'Clients behind one address share what one of them has opened.',
     'The TCP session itself is not judged: tcp-syn-protect does that.',

@@ -6,7 +6,8 @@ export const ntp: FilterKind = {
   name: 'ntp',
   label: 'NTP server',
   description:
-    'Passes NTP packets of at least 48 bytes from clients, servers and active peers; control and private messages, which reflectors are made of, are discarded.',
+    'Passes NTP packets of at least 48 bytes from clients, servers and active peers; control and private messages, ' +
+    'which reflectors are made of, are discarded.',
   limits: [
     copiesPass,
     "Servers' answers that nobody asked for have the right form and pass: udp-amplification discards them.",

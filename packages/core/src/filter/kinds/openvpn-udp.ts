@@ -6,7 +6,8 @@ export const openvpnUdp: FilterKind = {
   name: 'openvpn-udp',
   label: 'OpenVPN over UDP',
   description:
-    "Passes packets whose first byte is one of OpenVPN's operations; a source that is not known yet must begin with a client's reset.",
+    "Passes packets whose first byte is one of OpenVPN's operations; a source that is not known yet must begin " +
+    "with a client's reset.",
   limits: [
     'Weak: one byte is all there is to recognise.',
     copiesPass,

@@ -6,7 +6,8 @@ export const quic: FilterKind = {
   name: 'quic',
   label: 'QUIC and HTTP/3',
   description:
-    'Passes QUIC version 1 and 2: the first packet of a connection must fill 1200 bytes, and packets with a short header pass only on flows that began so.',
+    'Passes QUIC version 1 and 2: the first packet of a connection must fill 1200 bytes, and packets with a short ' +
+    'header pass only on flows that began so.',
   limits: [
     copiesPass,
     'Other versions are discarded, so that client and server cannot negotiate one.',

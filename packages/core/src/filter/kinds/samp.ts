@@ -6,7 +6,8 @@ export const samp: FilterKind = {
   name: 'samp',
   label: 'San Andreas Multiplayer',
   description:
-    "Discards queries that do not name the destination's own address and port and a known request; the game's other packets are held to a limit on each source.",
+    "Discards queries that do not name the destination's own address and port and a known request; the game's " +
+    'other packets are held to a limit on each source.',
   limits: [
     'IPv4 alone: the protocol carries IPv4 addresses.',
     'It takes a /24 at most: each address must be known one by one.',

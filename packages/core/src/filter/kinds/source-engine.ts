@@ -6,7 +6,8 @@ export const sourceEngine: FilterKind = {
   name: 'source-engine',
   label: 'Source engine games',
   description:
-    "Passes well-formed queries of Valve's server protocol (information, players, rules, challenges), and game traffic only from a source that has queried or connected before.",
+    "Passes well-formed queries of Valve's server protocol (information, players, rules, challenges), and game " +
+    'traffic only from a source that has queried or connected before.',
   limits: [copiesPass, 'Remote control (RCON) over TCP is not looked at.'],
   families: bothFamilies,
   transports: ['udp'],

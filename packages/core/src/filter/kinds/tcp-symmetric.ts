@@ -6,7 +6,8 @@ export const tcpSymmetric: FilterKind = {
   name: 'tcp-symmetric',
   label: 'TCP only of known connections',
   description:
-    'Passes TCP packets only of connections whose handshake the router has seen in both directions; floods of stray ACK, SYN-ACK, RST and data packets are discarded.',
+    'Passes TCP packets only of connections whose handshake the router has seen in both directions; floods of ' +
+    'stray ACK, SYN-ACK, RST and data packets are discarded.',
   limits: ['SYNs pass: against a flood of them use tcp-syn-protect.'],
   families: bothFamilies,
   transports: ['tcp'],

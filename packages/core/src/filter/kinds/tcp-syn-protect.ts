@@ -6,7 +6,9 @@ export const tcpSynProtect: FilterKind = {
   name: 'tcp-syn-protect',
   label: 'TCP SYN flood protection',
   description:
-    "Answers each new TCP connection in the server's place, by SYN cookies, and hands it over once the client has answered back: SYNs from forged addresses never reach the server. Packets with combinations of flags that no TCP sends are discarded.",
+    "Answers each new TCP connection in the server's place, by SYN cookies, and hands it over once the client has " +
+    'answered back: SYNs from forged addresses never reach the server. Packets with combinations of flags that no ' +
+    'TCP sends are discarded.',
   limits: [
     'Connections from real addresses pass, however many; ratelimit and rules bound them.',
     'The router takes part in the handshake: TCP options that it does not know are not negotiated.',

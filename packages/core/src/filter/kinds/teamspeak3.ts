@@ -6,7 +6,8 @@ export const teamspeak3: FilterKind = {
   name: 'teamspeak3',
   label: 'TeamSpeak 3',
   description:
-    "Passes the client's opening packets, which begin with TS3INIT1, and client packets with a known type and at most 500 bytes.",
+    "Passes the client's opening packets, which begin with TS3INIT1, and client packets with a known type and at " +
+    'most 500 bytes.',
   limits: [
     'Weak: a running session shows one known byte a packet.',
     copiesPass,

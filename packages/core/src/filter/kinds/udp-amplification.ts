@@ -9,7 +9,8 @@ export const udpAmplification: FilterKind = {
   name: 'udp-amplification',
   label: 'UDP amplification',
   description:
-    'Discards UDP packets from the ports of services that are abused as reflectors, such as DNS, NTP, SSDP, CLDAP and memcached, unless they answer what the destination asked; and UDP fragments whose first one did not pass.',
+    'Discards UDP packets from the ports of services that are abused as reflectors, such as DNS, NTP, SSDP, CLDAP ' +
+    'and memcached, unless they answer what the destination asked; and UDP fragments whose first one did not pass.',
   limits: [
     'Reflectors on other ports pass; port.src names the ports to look at.',
     'A client that happens to send from one of these ports is taken for a reflector.',

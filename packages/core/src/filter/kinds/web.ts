@@ -6,9 +6,11 @@ export const web: FilterKind = {
   name: 'web',
   label: 'Web server',
   description:
-    'Protects a web server: new TCP connections are answered by SYN cookies and bounded for each source, and UDP is taken for QUIC and held to its form.',
+    'Protects a web server: new TCP connections are answered by SYN cookies and bounded for each source, and UDP ' +
+    'is taken for QUIC and held to its form.',
   limits: [
-    'Requests are not looked at: a flood of well-formed ones over real connections is for the server or a proxy before it.',
+    'Requests are not looked at: a flood of well-formed ones over real connections is for the server or a proxy ' +
+      'before it.',
     'Many clients behind one address share its limit.',
     'What is said of tcp-syn-protect and quic holds here too.',
     fromDescription,

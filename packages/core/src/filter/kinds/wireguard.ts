@@ -6,7 +6,8 @@ export const wireguard: FilterKind = {
   name: 'wireguard',
   label: 'WireGuard',
   description:
-    "Passes packets with the type, the three zero bytes and the length of WireGuard's four messages: 148, 92 and 64 bytes, and for data 32 or more in steps of 16.",
+    "Passes packets with the type, the three zero bytes and the length of WireGuard's four messages: 148, 92 and " +
+    '64 bytes, and for data 32 or more in steps of 16.',
   limits: [copiesPass, 'Variants that disguise the protocol, such as AmneziaWG, are not recognised.'],
   families: bothFamilies,
   transports: ['udp'],
