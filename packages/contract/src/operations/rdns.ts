@@ -121,6 +121,7 @@ export const rdnsOperations: readonly Operation[] = [
     params: uuidParams,
     answer: rdnsZone,
     errors: ['not_found'],
+    entityTag: true,
   },
   {
     ...operator,
