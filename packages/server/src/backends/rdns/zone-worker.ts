@@ -1,0 +1,274 @@
+/**
+ * Keeps one zone's server as the database says: applies what is open, retries what failed, and compares the whole now
+ * and then. Runs in one replica at a time (zone-locks.ts). Reads what is desired anew for every message, so that a
+ * worker that starts in the middle of anything goes on rightly.
+ */
+import { parseAddress } from '@levee/core/net/address.ts';
+import { ownerName, type ReverseZone } from '@levee/core/rdns/reverse-name.ts';
+import type { ZoneIndex } from '@levee/core/rdns/zone-index.ts';
+import type pg from 'pg';
+import type { PtrChange, Trouble, ZoneServer } from './port.ts';
+import {
+  type AppliedRecord,
+  loadApplied,
+  loadOpen,
+  type OpenRecord,
+  reopen,
+  saveStanding,
+  saveTaken,
+} from './record-store.ts';
+
+export interface ZoneWorkerOptions {
+  readonly pool: pg.Pool;
+  readonly uuid: string;
+  readonly zone: ReverseZone;
+  readonly server: ZoneServer;
+  /** All zones: an address inside this one may belong to a narrower one. */
+  readonly zones: () => ZoneIndex<ReverseZone>;
+  /** Something was written to the change log. */
+  readonly committed: () => void;
+  readonly log: (message: string) => void;
+  readonly compareEveryMilliseconds?: number;
+  readonly probeEveryMilliseconds?: number;
+}
+
+export interface ZoneWorker {
+  /** Something may be open. */
+  wake(): void;
+  /** Ends what is under way; nothing is sent afterwards. */
+  stop(): Promise<void>;
+}
+
+/** Records a message; the server takes all of it or nothing. */
+const batchRecords = 500;
+/** Records compared at once: drivers that can only read a whole zone do so once for each. */
+const comparedRecords = 50_000;
+/** While the server is away: a record is there within a second of its return. */
+const firstRetryMilliseconds = 50;
+const longestRetryMilliseconds = 600;
+/** Of records that the server refused one by one. */
+const firstFailedMilliseconds = 1_000;
+const longestFailedMilliseconds = 5_000;
+
+export function startZoneWorker(options: ZoneWorkerOptions): ZoneWorker {
+  const worker = new Worker(options);
+  const running = worker.run();
+  return {
+    wake: () => worker.wake(),
+    async stop() {
+      worker.stop();
+      await running;
+    },
+  };
+}
+
+type Round = 'done' | 'trouble';
+
+class Worker {
+  readonly #options: Required<ZoneWorkerOptions>;
+  #stopped = false;
+  #rouse: (() => void) | undefined;
+  #awake = false;
+  /** While the server is in trouble: not before. */
+  #retryAt = 0;
+  #retryMilliseconds = firstRetryMilliseconds;
+  /** Undefined: nothing is known to have failed; at first everything may have. */
+  #failedAt: number | undefined = 0;
+  #failedMilliseconds = firstFailedMilliseconds;
+  #compareAt = 0;
+  #probeAt = 0;
+  #trouble: Trouble['trouble'] | undefined;
+  #failing = false;
+
+  constructor(options: ZoneWorkerOptions) {
+    this.#options = { compareEveryMilliseconds: 600_000, probeEveryMilliseconds: 15_000, ...options };
+  }
+
+  wake(): void {
+    this.#awake = true;
+    this.#rouse?.();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#options.server.close();
+    this.#rouse?.();
+  }
+
+  async run(): Promise<void> {
+    while (!this.#stopped) {
+      this.#awake = false;
+      try {
+        if (Date.now() >= this.#retryAt) {
+          await this.#round();
+          this.#failing = false;
+        }
+      } catch (error) {
+        // The database is away, or a bug: neither must end the worker.
+        if (!this.#stopped && !this.#failing)
+          this.#options.log(`${this.#options.zone.name}: ${(error as Error).message}`);
+        this.#failing = true;
+        this.#retryAt = Date.now() + longestRetryMilliseconds;
+      }
+      await this.#sleep();
+    }
+  }
+
+  async #round(): Promise<void> {
+    if ((await this.#applyOpen(false)) === 'trouble') return;
+    if (this.#failedAt !== undefined && Date.now() >= this.#failedAt) {
+      if ((await this.#applyOpen(true)) === 'trouble') return;
+    }
+    if (Date.now() >= this.#compareAt) {
+      if ((await this.#compare()) === 'trouble') return;
+      this.#compareAt = Date.now() + this.#options.compareEveryMilliseconds;
+      // What was found different is open now.
+      if ((await this.#applyOpen(false)) === 'trouble') return;
+    }
+    if (Date.now() >= this.#probeAt) {
+      const probed = await this.#options.server.probe();
+      if (probed.ok) await this.#well(null);
+      else await this.#inTrouble(probed);
+    }
+  }
+
+  /** In messages of many records, until nothing is open that has not failed (or: of what failed, each once). */
+  async #applyOpen(failed: boolean): Promise<Round> {
+    const { pool, zone } = this.#options;
+    let stillFailed = false;
+    let after = 0;
+    while (!this.#stopped) {
+      const open = await loadOpen(pool, zone, failed, after, batchRecords);
+      const last = open.at(-1);
+      if (last === undefined) break;
+      after = last.changePosition;
+      const own = open.filter((record) => this.#isOwn(record.address));
+      if (own.length > 0) {
+        const applied = await this.#options.server.apply(changesOf(zone, own));
+        if (this.#stopped) return 'trouble';
+        if (!applied.ok) return this.#inTrouble(applied);
+        const taken = own.map((record) => ({
+          uuid: record.uuid,
+          position: record.changePosition,
+          failure: applied.refused.get(ownerOf(zone, record.address)) ?? null,
+        }));
+        if ((await saveTaken(pool, taken)) > 0) this.#options.committed();
+        const reason = taken.find(({ failure }) => failure !== null)?.failure ?? null;
+        if (reason !== null) stillFailed = true;
+        await this.#well(reason);
+      }
+      // A record that changed meanwhile is open again, behind this one.
+      if (open.length < batchRecords) break;
+    }
+    if (failed) {
+      this.#failedAt = stillFailed ? Date.now() + this.#failedMilliseconds : undefined;
+      this.#failedMilliseconds = stillFailed
+        ? Math.min(this.#failedMilliseconds * 2, longestFailedMilliseconds)
+        : firstFailedMilliseconds;
+    } else if (stillFailed) {
+      this.#failedMilliseconds = firstFailedMilliseconds;
+      this.#failedAt = Date.now() + this.#failedMilliseconds;
+    }
+    return 'done';
+  }
+
+  /** What the server has against what it is said to have. Names without a row of ours are not looked at. */
+  async #compare(): Promise<Round> {
+    const { pool, zone, server, log } = this.#options;
+    let after: string | null = null;
+    while (!this.#stopped) {
+      const applied: AppliedRecord[] = await loadApplied(pool, zone, after, comparedRecords);
+      const own = applied.filter((record) => this.#isOwn(record.address));
+      if (own.length > 0) {
+        const read = await server.readBack(own.map((record) => ownerOf(zone, record.address)));
+        if (this.#stopped) return 'trouble';
+        if (!read.ok) return this.#inTrouble(read);
+        const drifted = own.filter((record) => {
+          const targets = read.targets.get(ownerOf(zone, record.address));
+          return targets !== undefined && !(targets.length === 1 && targets[0] === record.record);
+        });
+        if (drifted.length > 0) {
+          log(`${zone.name}: ${drifted.length} records are not as they were applied; applying them again`);
+          await reopen(pool, drifted);
+          this.#options.committed();
+        }
+      }
+      if (applied.length < comparedRecords) break;
+      after = applied.at(-1)?.address ?? null;
+    }
+    return 'done';
+  }
+
+  #isOwn(address: string): boolean {
+    const read = parseAddress(address);
+    return read.ok && this.#options.zones().match(read.address)?.name === this.#options.zone.name;
+  }
+
+  async #well(refusal: string | null): Promise<void> {
+    const { pool, uuid, zone, log } = this.#options;
+    const recovered = this.#trouble !== undefined;
+    this.#retryMilliseconds = firstRetryMilliseconds;
+    this.#trouble = undefined;
+    if (recovered) {
+      log(`the DNS server of ${zone.name} takes changes again`);
+      // It may have come back with less than it had.
+      this.#compareAt = 0;
+      this.#awake = true;
+    }
+    if (recovered || refusal !== null || Date.now() >= this.#probeAt) {
+      await saveStanding(pool, uuid, { trouble: null, error: refusal });
+      this.#options.committed();
+    }
+    this.#probeAt = Date.now() + this.#options.probeEveryMilliseconds;
+  }
+
+  async #inTrouble({ trouble, reason }: Trouble): Promise<Round> {
+    if (this.#stopped) return 'trouble';
+    const { pool, uuid, zone, log } = this.#options;
+    this.#retryAt = Date.now() + this.#retryMilliseconds;
+    this.#retryMilliseconds = Math.min(this.#retryMilliseconds * 2, longestRetryMilliseconds);
+    if (this.#trouble !== trouble) log(`the DNS server of ${zone.name} ${words[trouble]}: ${reason}`);
+    this.#trouble = trouble;
+    this.#probeAt = 0;
+    await saveStanding(pool, uuid, { trouble, error: reason });
+    this.#options.committed();
+    return 'trouble';
+  }
+
+  async #sleep(): Promise<void> {
+    const due =
+      this.#trouble !== undefined || Date.now() < this.#retryAt
+        ? this.#retryAt
+        : Math.min(this.#failedAt ?? Number.POSITIVE_INFINITY, this.#compareAt, this.#probeAt);
+    const milliseconds = due - Date.now();
+    // While the server is in trouble, what is new waits with the rest.
+    const held = Date.now() < this.#retryAt;
+    if (this.#stopped || milliseconds <= 0 || (this.#awake && !held)) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, milliseconds);
+    this.#rouse = () => {
+      if (this.#stopped || Date.now() >= this.#retryAt) resolve();
+    };
+    await promise;
+    this.#rouse = undefined;
+    clearTimeout(timer);
+  }
+}
+
+const words = { away: 'is away', refused: 'refuses changes' } as const;
+
+function ownerOf(zone: ReverseZone, address: string): string {
+  const read = parseAddress(address);
+  if (!read.ok) throw new Error(`a stored address is none: ${address}`);
+  return ownerName(zone, read.address);
+}
+
+/** One an owner: a deleted record and its successor want the same. */
+function changesOf(zone: ReverseZone, records: readonly OpenRecord[]): PtrChange[] {
+  const changes = new Map<string, PtrChange>();
+  for (const { address, target } of records) {
+    const owner = ownerOf(zone, address);
+    changes.set(owner, { owner, target: target ?? undefined });
+  }
+  return [...changes.values()];
+}
