@@ -314,10 +314,11 @@ describe('start and stop', () => {
     await again.dns.stop();
   });
 
-  test('a zone that no message could hold is an error of its source, and nothing stays open', async () => {
+  test('a zone that no message could hold is said and not served, the others are', async (t) => {
     const bad: [Partial<ZoneSettings>, PointerRecord[]][] = [
       [{ nameservers: [] }, []],
       [{ primary: 'a..b' }, []],
+      [{ mailbox: `${'m'.repeat(63)}.${`${'x'.repeat(61)}.`.repeat(3)}example.net` }, []],
       [{ serial: 2 ** 32 }, []],
       [{ ttlSeconds: -1 }, []],
       [{ secondaries: [{ address: 'ns2.example.net', port: 53 }] }, []],
@@ -328,12 +329,33 @@ describe('start and stop', () => {
       [{}, [[`A.${four}`, 'a.example.net']]],
     ];
     for (const [settings, records] of bad) {
-      const started = startDnsServer({
-        ...options,
-        source: oneZone(settings, records),
-        listen: [{ host: '127.0.0.1', port: 0 }],
-      });
-      await assert.rejects(started, RangeError, JSON.stringify([settings, records]));
+      const zones = oneZone(settings, records);
+      zones.put(zoneSettings(six), []);
+      const server = await serve(t, zones);
+      const given = JSON.stringify([settings, records]);
+      assert.equal(server.servedSerial(four), undefined, given);
+      assert.equal(server.servedSerial(six), 1, given);
+      assert.match(server.warnings.join(), /^RangeError: /, given);
     }
+  });
+
+  test('a change that no message could hold is said, and the zone stays as it was', async (t) => {
+    const zones = oneZone();
+    const server = await serve(t, zones);
+    zones.change(
+      four,
+      [
+        [`8.${four}`, 'good.example.net'],
+        [`9.${four}`, 'a..b'],
+      ],
+      [`7.${four}`],
+    );
+    assert.equal(server.warnings.length, 1);
+    assert.equal(server.servedSerial(four), 1);
+    const client = await udpClient(t, server.at);
+    for (const octet of [7, 8]) await client.send(queryOctets({ name: `${octet}.${four}`, id: octet }));
+    await waitUntil(() => client.received.length === 2, 'two answers');
+    const answers = new Map(client.received.map(readAnswer).map(({ id, code }) => [id, code]));
+    assert.deepEqual([answers.get(7), answers.get(8)], [0, 3]);
   });
 });

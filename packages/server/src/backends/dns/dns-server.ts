@@ -12,7 +12,7 @@ import { createResponseLimit, type ResponseLimit } from './response-limit.ts';
 import { createServedZones, type ServedZones } from './served-zones.ts';
 import { listenTcp, type TcpLimits, type TcpListener, usualTcpLimits } from './tcp-listener.ts';
 import { listenUdp, type UdpListener } from './udp-listener.ts';
-import type { ZoneSource } from './zone-source.ts';
+import type { ZoneSink, ZoneSource } from './zone-source.ts';
 
 export interface DnsAddress {
   readonly host: string;
@@ -49,9 +49,8 @@ export type DnsStart =
   /** For the person who started it. */
   | { readonly ok: false; readonly message: string };
 
-/** @throws RangeError when the source gives a zone that is none */
 export async function startDnsServer(options: DnsServerOptions): Promise<DnsStart> {
-  const { listen, source, warn } = options;
+  const { listen, source, warn, logError } = options;
   const counters = createCounters();
   const zones = createServedZones();
   const undo: (() => unknown)[] = [];
@@ -74,7 +73,7 @@ export async function startDnsServer(options: DnsServerOptions): Promise<DnsStar
   });
   undo.push(() => notifier.stop());
   // Before the first question: a secondary that is refused a zone waits long before it asks again.
-  undo.push(source.subscribe(zones));
+  undo.push(source.subscribe(tolerant(zones, logError)));
 
   const answer = carefully(zones, options, counters);
   const limit = createResponseLimit(options.answersPerSecond, crypto.getRandomValues(new Uint32Array(3)));
@@ -106,6 +105,28 @@ export async function startDnsServer(options: DnsServerOptions): Promise<DnsStar
     stop,
   };
   return { ok: true, dns };
+}
+
+/** What cannot be served is said and left out: one zone must not take the others, or their source, down with it. */
+function tolerant(zones: ServedZones, logError: DnsServerOptions['logError']): ZoneSink {
+  return {
+    replace(zone, records) {
+      try {
+        zones.replace(zone, records);
+      } catch (error) {
+        logError(error, `zone ${zone.name} cannot be served`);
+        zones.remove(zone.name);
+      }
+    },
+    change(zone, set, removed) {
+      try {
+        zones.change(zone, set, removed);
+      } catch (error) {
+        logError(error, `zone ${zone.name} stays at its former serial`);
+      }
+    },
+    remove: (zoneName) => zones.remove(zoneName),
+  };
 }
 
 type Answer = (message: Uint8Array, asker: Asker) => Reply;

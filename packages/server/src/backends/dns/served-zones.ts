@@ -1,7 +1,6 @@
 /**
- * Owns the server's own copy of the zones: which zone a name belongs to, whether it exists, what it points to. Refuses
- * what could not be put into a message, when it is given, so that no query ever meets it. Knows nothing of messages
- * and sockets.
+ * Owns the server's own copy of the zones: which zone a name belongs to, whether it exists, what it points to. What could
+ * not be put into a message is refused when it is given, so that no query ever meets it. Knows no messages, no sockets.
  */
 import { parseAddress } from '@levee/core/net/address.ts';
 import { isName, labelsOf, nameOfTreeKey, treeKey } from './name.ts';
@@ -16,6 +15,7 @@ export interface ServedZone {
   readonly records: RecordList;
 }
 
+/** As a sink it throws a RangeError for what could not be put into a message, and leaves the zone as it was. */
 export interface ServedZones extends ZoneSink {
   get(name: string): ServedZone | undefined;
   all(): Iterable<ServedZone>;

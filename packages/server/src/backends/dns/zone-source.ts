@@ -41,12 +41,13 @@ export interface Secondary {
 /** Owner name (whole, inside the zone, not the zone's own) and the host name it points to. */
 export type PointerRecord = readonly [owner: string, target: string];
 
+/** Never throws. What no message could hold (a name that is none, a zone without name servers) is logged, not served. */
 export interface ZoneSink {
   /** A new zone, or the present one read anew: nothing of the former is kept. The records are read before returning. */
   replace(zone: ZoneSettings, records: Iterable<PointerRecord>): void;
   /**
    * Served when this returns. A zone's settings with its new serial; owners that now point somewhere, and owners that
-   * no longer exist. A zone that was never given is an error of the source.
+   * no longer exist. A zone that was never given is an error of the source, and logged.
    */
   change(zone: ZoneSettings, set: Iterable<PointerRecord>, removed: Iterable<string>): void;
   /** Its names are refused from now on. */
