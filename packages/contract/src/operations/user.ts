@@ -1,6 +1,17 @@
-/** Operations on a provider's users: 13 to 16 of the given interface. */
+/** Operations on a provider's users: 13 to 16 of the given interface, and reading and deleting them. */
+import Type from 'typebox';
 import type { Operation } from '../operation.ts';
-import { message, passwordReset, user, userAfterRemoval, userCreate, userIps } from '../schemas/account.ts';
+import {
+  message,
+  passwordReset,
+  user,
+  userAfterRemoval,
+  userCreate,
+  userDeleted,
+  userIps,
+  userListQuery,
+} from '../schemas/account.ts';
+import { uuidParams } from '../schemas/list.ts';
 
 const provider = {
   method: 'POST',
@@ -48,7 +59,11 @@ export const userOperations: readonly Operation[] = [
     number: 15,
     path: '/user/delete-ips',
     summary: 'Remove allowed IPs of a user',
-    description: "Marks every object of the user's for deletion that only the removed subnets allowed.",
+    description:
+      "Takes whole subnets or parts of them; of a part the rest stays. Every object of the user's that stands on what was " +
+      'removed is marked for deletion, whether it covers all of it or only touches it; a tunnel keeps its other subnets. ' +
+      'The addresses can be given to another user at once. An address that the user does not hold is an error, and then ' +
+      'nothing is removed.',
     body: userIps,
     answer: userAfterRemoval,
     errors: ['validation_failed', 'not_found'],
@@ -64,5 +79,48 @@ export const userOperations: readonly Operation[] = [
     answer: message,
     errors: ['validation_failed', 'not_found'],
     example: { body: { email: 'alice@example.net', password: 'correct-horse-battery-staple' } },
+  },
+  {
+    ...provider,
+    id: 'listUsers',
+    method: 'GET',
+    path: '/user',
+    tag: 'extension',
+    summary: "List the provider's users",
+    access: 'read',
+    query: userListQuery,
+    answer: Type.Array(user),
+    errors: ['validation_failed'],
+  },
+  {
+    ...provider,
+    id: 'readUser',
+    method: 'GET',
+    path: '/user/{uuid}',
+    tag: 'extension',
+    summary: 'Read one user',
+    description: 'Answers the user itself, as its creation does, not an array.',
+    access: 'read',
+    params: uuidParams,
+    answer: user,
+    errors: ['not_found'],
+    entityTag: true,
+  },
+  {
+    ...provider,
+    id: 'deleteUser',
+    method: 'DELETE',
+    path: '/user/{uuid}',
+    tag: 'extension',
+    summary: 'Delete a user',
+    description:
+      "At once its keys are void, its username and email are free, its addresses the provider's to give to another, and " +
+      'all its objects are marked for deletion. Reads no longer find it. When the last of its objects is gone everywhere ' +
+      'the account itself goes; deleting it again until then answers the same with nothing more to remove. Attacks on it ' +
+      "stay on record, as the provider's.",
+    access: 'write',
+    params: uuidParams,
+    answer: userDeleted,
+    errors: ['not_found'],
   },
 ];

@@ -4,6 +4,7 @@
  */
 import Type from 'typebox';
 import { inWords } from './in-words.ts';
+import { ruleListQuery } from './list.ts';
 import { accountUuid, timestamp, uuid } from './object.ts';
 import { quotas } from './quota.ts';
 
@@ -85,15 +86,51 @@ const userFields = {
 
 export const user = Type.Object(userFields, { $id: 'User', additionalProperties: false });
 
+const removedCount = Type.Integer({ minimum: 0 });
+
+const removed = Type.Object(
+  { firewall_rules: removedCount, filters: removedCount, tunnels: removedCount, rdns: removedCount },
+  {
+    additionalProperties: false,
+    description: 'How many objects of the user were marked for deletion because of this.',
+  },
+);
+
 export const userAfterRemoval = Type.Object(
   {
     ...userFields,
-    removed: Type.Object(
-      { firewall_rules: Type.Integer({ minimum: 0 }) },
-      { additionalProperties: false, description: 'Objects of the user marked for deletion because of this.' },
-    ),
+    removed,
+    tunnels_changed: Type.Integer({
+      minimum: 0,
+      description: 'Tunnels that let go of the removed subnets and keep their others.',
+    }),
   },
   { $id: 'UserAfterRemoval', additionalProperties: false },
+);
+
+export const userDeleted = Type.Object(
+  {
+    uuid,
+    state: Type.Literal('marked_for_deletion'),
+    message: Type.String({ description: 'Says that the user is marked for deletion.' }),
+    removed,
+  },
+  { $id: 'UserDeleted', additionalProperties: false },
+);
+
+export const userListQuery = Type.Object(
+  {
+    username: Type.Optional(Type.String({ maxLength: 64, description: 'Only the user of exactly this name.' })),
+    email: Type.Optional(
+      Type.String({ maxLength: 254, description: 'Only the user with this address, compared without case.' }),
+    ),
+    dst: Type.Optional(
+      Type.String({ maxLength: 64, description: 'Only users with a subnet that covers it or lies inside it.' }),
+    ),
+    limit: ruleListQuery.properties.limit,
+    cursor: ruleListQuery.properties.cursor,
+  },
+  { additionalProperties: false },
 );
 
 export const message = Type.Object(

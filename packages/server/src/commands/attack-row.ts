@@ -2,6 +2,7 @@
  * The attack as rows give it to http and commands. Owns the columns that are selected and the shape of what is stored
  * as `details`; renders nothing.
  */
+import { milliseconds } from './stored-row.ts';
 
 /** What is known beyond the columns, in the wire's form: it is answered as it was told. */
 export interface AttackDetails {
@@ -64,8 +65,6 @@ export interface AttackRow {
   readonly change_xid: number;
   readonly change_position: number;
 }
-
-const milliseconds = (column: string) => `round(date_part('epoch', ${column}) * 1000)`;
 
 /** A single address without its length. */
 export const subnetText = (column: string) =>

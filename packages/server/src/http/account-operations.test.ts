@@ -164,7 +164,8 @@ test('taking addresses away marks the rules they carried, moves the others, and 
   const body = { user_uuid: user.uuid, ips: ['203.0.113.196/31'] };
   const reply = await api.call('deleteUserIps', {}, { key: provider.key, body });
   assert.equal(reply.status, 200, reply.text);
-  assert.deepEqual(reply.body.removed, { firewall_rules: 2 });
+  assert.deepEqual(reply.body.removed, { firewall_rules: 2, filters: 0, tunnels: 0, rdns: 0 });
+  assert.equal(reply.body.tunnels_changed, 0);
   assert.deepEqual(reply.body.ips, ['203.0.113.192/30', '203.0.113.198/31', '203.0.113.200/29', '2001:db8:5::/48']);
   const { body: rules } = await api.call('listFirewallRules', {}, { key: user.key });
   const states = new Map(rules.map((rule: { uuid: string; state: string }) => [rule.uuid, rule.state]));

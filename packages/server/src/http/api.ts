@@ -87,7 +87,7 @@ export function createApi(services: ApiServices): Api {
     ...attackHandlers({ pool, now }),
     ...flowruleHandlers({ pool, hasSpeaker: services.bgpSpeaker === true }),
     ...filterHandlers({ pool, states, now, waitApplied: services.waitApplied }),
-    ...userHandlers(),
+    ...userHandlers({ pool, keys }),
     ...serviceHandlers({ pool, keys, now, rateLimit: services.rateLimit ?? 0, openapi: () => document }),
     ...rdnsHandlers({ pool, settled: services.rdnsSettled ?? (async () => 'not-enforced') }),
     ...rdnsZoneHandlers({ pool }),

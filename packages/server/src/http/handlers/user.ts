@@ -3,15 +3,26 @@ import { parseSubnets } from '@levee/core/account/subnets.ts';
 import type { Prefix } from '@levee/core/net/prefix.ts';
 import { formatPrefix } from '@levee/core/net/prefix-text.ts';
 import type { Problem } from '@levee/core/problem.ts';
+import type pg from 'pg';
 import type { AccountWithSubnets } from '../../commands/account-row.ts';
 import { addIps } from '../../commands/add-ips.ts';
 import type { AuditEntry } from '../../commands/audit.ts';
 import { createUser } from '../../commands/create-user.ts';
 import { deleteIps } from '../../commands/delete-ips.ts';
+import { deleteUser } from '../../commands/delete-user.ts';
+import { executorOf } from '../../commands/executor.ts';
+import { loadAccount } from '../../commands/load-account.ts';
+import { refuse } from '../../commands/outcome.ts';
 import { hashPassword, passwordProblem } from '../../commands/password.ts';
+import { findUsers, type UserRow, userChunks } from '../../commands/read-users.ts';
 import { resetPassword } from '../../commands/reset-password.ts';
+import type { WithdrawnSpace } from '../../commands/withdraw-space.ts';
+import type { Cursor } from '../../store/cursor.ts';
 import { newUuid } from '../../store/new-uuid.ts';
+import type { KeyRing } from '../authentication.ts';
 import { type Call, type Handler, isSound, type Judged, judgedBy, membersOf } from '../call.ts';
+import { answerList, judgeList, type ListFilter, type Listing } from '../list-answer.ts';
+import { isUuid } from '../uuid-text.ts';
 
 const subnetBounds = { minimum: 0, maximum: 1024 };
 
@@ -40,8 +51,67 @@ function userEntry(before: AccountWithSubnets | undefined, after: AccountWithSub
   };
 }
 
-export function userHandlers(): Record<string, Handler> {
+export interface UserServices {
+  readonly pool: pg.Pool;
+  readonly keys: Pick<KeyRing, 'forget'>;
+}
+
+export function userHandlers({ pool, keys }: UserServices): Record<string, Handler> {
+  const listing: Listing<UserRow> = {
+    chunks: (scope) => userChunks(pool, scope),
+    render: (row) => ({ state: 'active', text: JSON.stringify(userJson(row)) }),
+  };
   return {
+    listUsers: {
+      judge: judgeList,
+      async read(call: Call, filter: ListFilter) {
+        const { username, email } = call.query as { username?: string; email?: string };
+        const providerUuid = call.caller.accountUuid;
+        if (username === undefined && email === undefined) return answerList(listing, call, { providerUuid }, filter);
+        const users = await findUsers(executorOf(pool), providerUuid, { dst: undefined, ...filter, username, email });
+        return { ok: true, answer: { body: JSON.stringify(users.map(userJson)) } };
+      },
+    },
+    readUser: {
+      async read(call: Call) {
+        const uuid = call.params.uuid ?? '';
+        if (!isUuid(uuid)) return refuse('not_found');
+        const account = await loadAccount(executorOf(pool), uuid);
+        const isTheirs = account?.role === 'user' && account.provider_uuid === call.caller.accountUuid;
+        if (account === undefined || !isTheirs) return refuse('not_found');
+        return { ok: true, answer: { body: JSON.stringify(userJson(account)) } };
+      },
+    },
+    deleteUser: {
+      write: {
+        async run(call, executor) {
+          const uuid = call.params.uuid ?? '';
+          if (!isUuid(uuid)) return refuse('not_found');
+          const outcome = await deleteUser(executor, call.caller.accountUuid, uuid);
+          if (!outcome.ok) return outcome;
+          const { before, withdrawn, keys: revoked } = outcome.value;
+          const body = JSON.stringify({
+            uuid: uuid.toLowerCase(),
+            state: 'marked_for_deletion',
+            message: 'The user is marked for deletion.',
+            removed: removedJson(withdrawn),
+          });
+          const audit =
+            before === undefined ? [] : [userEntry(before, undefined), ...(withdrawn?.audit ?? []), ...revoked];
+          return {
+            ok: true,
+            value: {
+              change: cursorOf(withdrawn),
+              render: () => body,
+              committed: () => {
+                for (const key of revoked) keys.forget(key.uuid);
+              },
+              audit,
+            },
+          };
+        },
+      },
+    },
     createUser: {
       write: {
         judge(call, found) {
@@ -91,11 +161,14 @@ export function userHandlers(): Record<string, Handler> {
           const { user_uuid } = call.body as { user_uuid: string };
           const outcome = await deleteIps(executor, call.caller.accountUuid, user_uuid, subnets);
           if (!outcome.ok) return outcome;
-          const { before, account, removedRules, change } = outcome.value;
-          const json = { ...userJson(account), removed: { firewall_rules: removedRules } };
-          const cursor = change && { xid: change.change_xid, position: change.change_position };
-          const audit = [userEntry(before, account)];
-          return { ok: true, value: { change: cursor, render: () => JSON.stringify(json), audit } };
+          const { before, account, withdrawn } = outcome.value;
+          const json = {
+            ...userJson(account),
+            removed: removedJson(withdrawn),
+            tunnels_changed: withdrawn.tunnelsChanged,
+          };
+          const audit = [userEntry(before, account), ...withdrawn.audit];
+          return { ok: true, value: { change: cursorOf(withdrawn), render: () => JSON.stringify(json), audit } };
         },
       },
     },
@@ -119,6 +192,17 @@ export function userHandlers(): Record<string, Handler> {
       },
     },
   };
+}
+
+/** Without a change nothing is waited for. */
+function cursorOf(withdrawn: WithdrawnSpace | undefined): Cursor | undefined {
+  const change = withdrawn?.change;
+  return change && { xid: change.change_xid, position: change.change_position };
+}
+
+function removedJson(withdrawn: WithdrawnSpace | undefined): object {
+  const { firewall_rules = 0, filters = 0, tunnels = 0, rdns = 0 } = withdrawn?.removed ?? {};
+  return { firewall_rules, filters, tunnels, rdns };
 }
 
 /** Undefined after problems were added. */

@@ -32,6 +32,9 @@ export function userCases({ api, world, next, byProvider }: CaseKit): OperationC
       },
       bad: { not_found: async () => byProvider({ body: { user_uuid: stranger.uuid, ips: [dst] } }) },
     },
+    listUsers: { good: async () => byProvider({}), bad: {} },
+    readUser: { good: async () => byProvider({}, { uuid: user.uuid }), bad: {} },
+    deleteUser: { good: async () => byProvider({}, { uuid: (await api.user(provider, [])).uuid }), bad: {} },
     resetUserPassword: {
       good: async () => byProvider({ body: { email: user.email, password: 'ochre-meadow-tin-44' } }),
       bad: {

@@ -1,5 +1,8 @@
 /** The matrix' rows: operations on a provider's users. Test code only. */
-import { type MatrixKit, ofProvider, type Rows } from '../matrix.ts';
+import assert from 'node:assert/strict';
+import type { Holder } from '../api-fixture.ts';
+import { everyone, type MatrixKit, ofProvider, type Rows } from '../matrix.ts';
+import type { HolderName } from '../world.ts';
 
 export function userRows({ api, world, next }: MatrixKit): Rows {
   return {
@@ -30,6 +33,37 @@ export function userRows({ api, world, next }: MatrixKit): Rows {
       send: (key, target) => {
         const ips = [{ user: '203.0.113.15', sibling: '203.0.113.31' }[target as 'user'] ?? world.addressOf[target]];
         return api.call('deleteUserIps', {}, { key, body: { user_uuid: world.holders[target].uuid, ips } });
+      },
+    },
+    listUsers: {
+      expect: everyone,
+      send: (key) => api.call('listUsers', {}, { key }),
+      check: (reply) => {
+        const found = new Set(reply.body.map(({ uuid }: { uuid: string }) => uuid));
+        const { user, sibling, stranger, provider } = world.holders;
+        assert.deepEqual(
+          [user, sibling, stranger, provider].map(({ uuid }) => found.has(uuid)),
+          [true, true, false, false],
+        );
+      },
+    },
+    readUser: {
+      expect: (_, target) => (target === 'user' || target === 'sibling' ? 200 : 404),
+      send: (key, target) => api.call('readUser', { uuid: world.holders[target].uuid }, { key }),
+      check: (reply, _, target) => assert.equal(reply.body.uuid, world.holders[target].uuid),
+    },
+    deleteUser: {
+      expect: (_, target) => (target === 'user' || target === 'sibling' ? 200 : 404),
+      send: async (key, target) => {
+        const { provider, strangerProvider } = world.holders;
+        // Another user of the same provider: the world's own are needed on.
+        const fresh: Partial<Record<HolderName, () => Promise<Holder>>> = {
+          user: () => api.user(provider, []),
+          sibling: () => api.user(provider, []),
+          stranger: () => api.user(strangerProvider, []),
+        };
+        const { uuid } = (await fresh[target]?.()) ?? world.holders[target];
+        return api.call('deleteUser', { uuid }, { key });
       },
     },
     resetUserPassword: {
