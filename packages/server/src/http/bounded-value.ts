@@ -14,6 +14,7 @@ interface Schema {
   readonly items?: Schema;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly additionalProperties?: unknown;
+  readonly anyOf?: readonly Schema[];
 }
 
 /** Where an object has unknown members beyond those that are kept: its JSON pointer, how many more, which are known. */
@@ -26,7 +27,7 @@ export interface CutMembers {
 export function boundValue(schema: object, value: unknown, cut: CutMembers[], at = ''): unknown {
   if (typeof value === 'string') return value.length > longestText ? value.slice(0, longestText) : value;
   if (typeof value !== 'object' || value === null) return value;
-  const { maxItems = Number.POSITIVE_INFINITY, items, properties, additionalProperties } = schema as Schema;
+  const { maxItems = Number.POSITIVE_INFINITY, items, properties, additionalProperties } = meant(schema, value);
   if (Array.isArray(value)) {
     const list: unknown[] = value.length > maxItems ? value.slice(0, maxItems + 1) : value;
     // A list where none belongs is one fault, whatever it holds.
@@ -43,4 +44,11 @@ export function boundValue(schema: object, value: unknown, cut: CutMembers[], at
   }
   if (unknown > unknownKept) cut.push({ at, count: unknown - unknownKept, known: Object.keys(properties) });
   return bounded;
+}
+
+/** Of alternatives (a list or null), the one that is for such a value. */
+function meant(schema: Schema, value: object): Schema {
+  if (schema.anyOf === undefined) return schema;
+  const fits = (each: Schema) => (Array.isArray(value) ? each.items : each.properties) !== undefined;
+  return schema.anyOf.find(fits) ?? {};
 }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { openStream, post, report, type StreamClient } from '../agents/testing/agent-client.ts';
 import { waitUntil } from '../store/testing/wait-until.ts';
 import { startSweeper } from '../sweep/sweeper.ts';
 import { type ApiFixture, type Holder, type Reply, request, startApi } from './testing/api-fixture.ts';
 import { type ControlPlane, startControlPlane } from './testing/control-plane.ts';
+import { ReportingRouter } from './testing/reporting-router.ts';
 
 let api: ApiFixture;
 /** Two replicas that share nothing but the database. */
@@ -36,62 +36,8 @@ function send(plane: ControlPlane, method: string, path: string, more: object = 
   return request(plane.url, method, `/v1${path}`, { key: user.key, ...more });
 }
 
-/** A router that acknowledges all that the stream hands out, able to do what it was told at last. */
-class Router {
-  readonly #uuid: string;
-  readonly #key: string;
-  readonly #stream: StreamClient;
-  readonly #following: Promise<void>;
-  capabilities: readonly string[];
-  failures: { uuid: string; reason: string }[] = [];
-  held = false;
-
-  private constructor(uuid: string, key: string, stream: StreamClient, capabilities: readonly string[]) {
-    this.#uuid = uuid;
-    this.#key = key;
-    this.#stream = stream;
-    this.capabilities = capabilities;
-    this.#following = this.#follow();
-  }
-
-  static async start(name: string, capabilities: readonly string[]): Promise<Router> {
-    const ask = { key: api.operatorKey, body: { name, location: 'fra1' } };
-    const { body: made } = await request(one.url, 'POST', '/v1/operator/router', ask);
-    const answer = await post(one.url, '/agent/v1/enroll', { token: made.enrollment_token });
-    const key = String(answer.body.key);
-    const router = new Router(made.uuid, key, await openStream(one.url, key), capabilities);
-    await waitUntil(() => router.#stream.cursor !== undefined, 'the snapshot');
-    return router;
-  }
-
-  async tell(): Promise<void> {
-    const { capabilities, failures } = this;
-    const cursor = this.#stream.cursor;
-    const { status } = await report(one.url, this.#key, {
-      capabilities: [...capabilities],
-      failures,
-      ...(cursor !== undefined && { cursor }),
-    });
-    assert.equal(status, 200);
-  }
-
-  async #follow(): Promise<void> {
-    let last: string | undefined;
-    while (!this.#stream.closed) {
-      const fresh = () => !this.held && this.#stream.cursor !== last;
-      await waitUntil(() => this.#stream.closed || fresh(), 'a line or the end', 60_000);
-      if (this.#stream.closed) return;
-      last = this.#stream.cursor;
-      await this.tell();
-    }
-  }
-
-  async stop(): Promise<void> {
-    this.#stream.close();
-    await this.#following;
-    await request(one.url, 'DELETE', `/v1/operator/router/${this.#uuid}`, { key: api.operatorKey });
-  }
-}
+const startRouter = (name: string, capabilities: readonly string[]) =>
+  ReportingRouter.start(one.url, api.operatorKey, { name, location: 'fra1' }, capabilities);
 
 async function readState(plane: ControlPlane, uuid: string): Promise<{ state: string; state_reason?: string }> {
   const reply = await send(plane, 'GET', `/filter/${uuid}`);
@@ -99,8 +45,8 @@ async function readState(plane: ControlPlane, uuid: string): Promise<{ state: st
 }
 
 test('a filter lives from its creation to its end on two replicas, as the routers report it', async () => {
-  const able = await Router.start('able', ['filter:20', 'filter:3']);
-  const unable = await Router.start('unable', ['filter:3']);
+  const able = await startRouter('able', ['filter:20', 'filter:3']);
+  const unable = await startRouter('unable', ['filter:3']);
   try {
     const made = await send(one, 'POST', '/filter', { body, headers: { prefer: 'wait=20' } });
     assert.equal(made.status, 200, made.text);
@@ -111,6 +57,8 @@ test('a filter lives from its creation to its end on two replicas, as the router
         const { body: read } = await send(plane, 'GET', `/filter/${uuid}`);
         return read[0].applied.some((entry: { state: string }) => entry.state === 'active');
       }, 'the able router');
+      const heard = async () => !/not put it in force yet/.test((await readState(plane, uuid)).state_reason ?? '');
+      await waitUntil(heard, 'the other one to hear of it');
       const { state, state_reason } = await readState(plane, uuid);
       assert.equal(state, 'pending');
       assert.equal(state_reason, 'unable: its agent does not enforce filters of kind wireguard (20)');
@@ -156,7 +104,7 @@ test('a filter lives from its creation to its end on two replicas, as the router
 });
 
 test('a router that cannot enforce the kind lets a deleted filter go as soon as it has heard of it', async () => {
-  const unable = await Router.start('plain', []);
+  const unable = await startRouter('plain', []);
   try {
     const { body: made } = await send(one, 'POST', '/filter', { body });
     await waitUntil(
@@ -172,7 +120,7 @@ test('a router that cannot enforce the kind lets a deleted filter go as soon as 
 });
 
 test('a filter that a kernel refuses is failed, with what the router said', async () => {
-  const router = await Router.start('refusing', ['filter:20']);
+  const router = await startRouter('refusing', ['filter:20']);
   try {
     router.held = true;
     const { body: made } = await send(one, 'POST', '/filter', { body });
@@ -191,7 +139,7 @@ test('a filter that a kernel refuses is failed, with what the router said', asyn
 });
 
 test('a filter that expires is marked, let go and gone without being asked', async () => {
-  const router = await Router.start('steady', ['filter:20']);
+  const router = await startRouter('steady', ['filter:20']);
   try {
     const expires_at = new Date(Date.now() + 1_000).toISOString();
     const { body: made } = await send(one, 'POST', '/filter', { body: { ...body, expires_at } });
