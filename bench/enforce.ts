@@ -49,7 +49,9 @@ async function commitTimes(rules: number): Promise<number[]> {
 
 async function enforcementTimes(rules: number): Promise<{ enforced: number[]; answers: number[] }> {
   using path = new RouterPath({ protectedPrefixes: [prefix], label: 'enforce' });
-  const levee = await RunningLevee.start({ environment: { LEVEE_EDGE_NETNS: path.router.name } });
+  const levee = await RunningLevee.start({
+    environment: { LEVEE_EDGE_NETNS: path.router.name, LEVEE_RATE_LIMIT: 'off' },
+  });
   try {
     const { key } = await levee.createProvider('Bench', [prefix]);
     const destinations = rules / rulesPerDestination;

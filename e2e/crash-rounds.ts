@@ -37,7 +37,9 @@ interface Guarded {
 export async function crashRounds(rounds: number): Promise<CrashReport> {
   using path = new RouterPath({ protectedPrefixes: [prefix], label: 'crash' });
   using probe = new PacketProbe(path);
-  const levee = await RunningLevee.start({ environment: { LEVEE_EDGE_NETNS: path.router.name } });
+  const levee = await RunningLevee.start({
+    environment: { LEVEE_EDGE_NETNS: path.router.name, LEVEE_RATE_LIMIT: 'off' },
+  });
   try {
     const { key } = await levee.createProvider('Crash', [prefix]);
     const experiment = new Experiment(levee, probe, key);

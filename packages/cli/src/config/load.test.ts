@@ -60,6 +60,12 @@ describe('sources', () => {
     assert.deepEqual([listen, dataDirectory, logLevel, edgeDriver], ['command line', 'environment', 'file', 'default']);
   });
 
+  test('a rate limit is a number or off, and 0 is off too', () => {
+    const limit = (text: string) => load({ environment: { LEVEE_RATE_LIMIT: text } }).config.rateLimit;
+    assert.deepEqual(['off', '0', '1', '600'].map(limit), [0, 0, 1, 600]);
+    assert.equal(load({}).config.rateLimit, 6000);
+  });
+
   test('an empty variable is not set', () => {
     assert.equal(load({ environment: { LEVEE_EDGE_NETNS: '', DATABASE_URL: '' } }).config.edgeNetns, undefined);
   });
@@ -166,6 +172,8 @@ describe('refused', () => {
     ['edgeIngressDevices', ['a,,b', 'sixteencharacter', '..', 'a/b']],
     ['edgeControl', ['unix:relative', 'http://x/path', 'http://user@x', 'x:80']],
     ['edgeDriver', ['Kernel', 'none']],
+    ['rateLimit', ['-1', '1.5', 'many', 'OFF', '1000001', '0x10']],
+    ['auditKeepDays', ['0', 'off', '-3', '365d']],
   ];
   for (const [name, values] of bad) {
     test(`values of ${settings[name].environment} that mean nothing`, () => {

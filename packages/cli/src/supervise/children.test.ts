@@ -12,6 +12,8 @@ after(() => rmSync(data, { recursive: true, force: true }));
 const environment = {
   LEVEE_LISTEN: '127.0.0.1:0',
   LEVEE_TRUSTED_PROXIES: '127.0.0.1,10.0.0.0/8',
+  LEVEE_RATE_LIMIT: 'off',
+  LEVEE_AUDIT_KEEP_DAYS: '30',
   LEVEE_LOG_LEVEL: 'error',
   DATABASE_URL: 'postgres://levee@db.example.net/levee',
   LEVEE_OPERATOR_KEY: 'a-passphrase-that-somebody-chose-long',
@@ -26,6 +28,8 @@ test('the control plane under `levee up` gets every setting that it reads, the e
   for (const name of [
     'LEVEE_LISTEN',
     'LEVEE_TRUSTED_PROXIES',
+    'LEVEE_RATE_LIMIT',
+    'LEVEE_AUDIT_KEEP_DAYS',
     'LEVEE_LOG_LEVEL',
     'DATABASE_URL',
     'LEVEE_OPERATOR_KEY',

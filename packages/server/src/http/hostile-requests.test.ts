@@ -3,18 +3,21 @@ import { Agent, request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import { errors } from '@levee/contract/errors.ts';
-import { filterFields } from '@levee/core/filter/filter.ts';
-import { ruleFields } from '@levee/core/firewall/wire.ts';
+import type { Operation } from '@levee/contract/operation.ts';
 import { type ApiFixture, type Holder, startApi } from './testing/api-fixture.ts';
+import { examples, names, numbers, queryNames, strings } from './testing/hostile-values.ts';
 
 let api: ApiFixture;
 let provider: Holder;
 let user: Holder;
+/** Named in requests, and may well be deleted by one. */
+let victim: Holder;
 
 before(async () => {
   api = await startApi();
   provider = await api.provider(['203.0.113.0/24']);
   user = await api.user(provider, ['203.0.113.0/28']);
+  victim = await api.user(provider, ['203.0.113.16/28']);
 });
 after(() => api.stop());
 
@@ -27,63 +30,6 @@ function random(below: number): number {
   return (state >>> 0) % below;
 }
 const pick = <T>(from: readonly T[]): T => from[random(from.length)] as T;
-
-const strings = [
-  '',
-  ' ',
-  '\u0000',
-  '\u202e',
-  '💥',
-  '../../etc/passwd',
-  "' or 1=1 --",
-  '{{7*7}}',
-  '%00',
-  '\ud800',
-  'x'.repeat(5000),
-  '203.0.113.7',
-  '203.0.113.7/33',
-  '::ffff:203.0.113.7',
-  '0x7f.1',
-  '2001:db8::/129',
-  'any',
-  'drop',
-  '-1',
-  '1e309',
-  '9'.repeat(400),
-  'constructor',
-  'toString',
-  '[object Object]',
-  '2024-13-45T99:99:99Z',
-  '+275760-09-13T00:00:00.001Z',
-];
-const numbers = [0, -0, -1, 1.5, 65536, 2 ** 31, 2 ** 32, 2 ** 53, 1e308, -1e308, 5e-324];
-const names = [
-  ...new Set([...ruleFields, ...filterFields]),
-  'expires_at',
-  'confirm_within',
-  'rules',
-  'username',
-  'email',
-  'password',
-  'ips',
-  'name',
-  'user_uuid',
-  'account_uuid',
-  'read_only',
-  'sources',
-  'prefixes',
-  'location',
-  'tunnel_addresses',
-  'start',
-  'end',
-  'toString',
-  'hasOwnProperty',
-  'constructor',
-  '',
-  'a/b',
-  'a~b',
-  '\u0000',
-];
 
 function value(depth: number): unknown {
   switch (random(depth > 4 ? 5 : 8)) {
@@ -107,13 +53,14 @@ function value(depth: number): unknown {
 /** A good body with a few members replaced: gets past the first checks. */
 function nearly(): unknown {
   const base = pick<object>([
+    ...examples,
     { dst: '203.0.113.7', protocol: 'tcp', action: 'drop' },
     { rules: [{ protocol: 'udp', action: 'drop' }] },
     { dst: '203.0.113.7', filter: 20 },
     { username: 'somebody', email: 'some@example.net', password: 'ochre-meadow-tin-61', ips: ['203.0.113.9'] },
-    { user_uuid: user.uuid, ips: ['203.0.113.0/29'] },
-    { email: user.email, password: 'ochre-meadow-tin-62' },
-    { name: 'x', account_uuid: user.uuid },
+    { user_uuid: victim.uuid, ips: ['203.0.113.16/29'] },
+    { email: victim.email, password: 'ochre-meadow-tin-62' },
+    { name: 'x', account_uuid: victim.uuid },
     { dst: '203.0.113.7', src: '192.0.2.1', protocol: 'tcp' },
   ]);
   const changed: Record<string, unknown> = { ...base };
@@ -156,18 +103,11 @@ function text(): string {
 
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'TRACE', 'PROPFIND', 'LOCK'];
 
-function path(): string {
-  const uuid = pick([
-    '0190a5d0-0000-7000-8000-000000000000',
-    'x',
-    '%2e%2e',
-    '%',
-    '%ff',
-    "';",
-    'a'.repeat(300),
-    user.uuid,
-  ]);
-  const known = pick(api.api.operations).path.replaceAll(/\{\w+\}/g, uuid);
+function path(operation: Operation): string {
+  const uuids = ['0190a5d0-0000-7000-8000-000000000000', 'x', '%2e%2e', '%', '%ff', "';", 'a'.repeat(300), victim.uuid];
+  const uuid = pick(uuids);
+  const known = operation.path.replaceAll(/\{\w+\}/g, uuid);
+  const odd = encodeURIComponent(pick(strings).slice(0, 300).toWellFormed());
   const query = pick([
     '',
     '',
@@ -182,6 +122,9 @@ function path(): string {
     `?cursor=${'z'.repeat(200)}`,
     '?user_uuid=null',
     '?&&=&',
+    `?${pick(queryNames)}=${odd}`,
+    `?${pick(queryNames)}=${odd}&${pick(queryNames)}=${pick(numbers)}`,
+    `?${pick(queryNames)}=${pick(uuids)}`,
   ]);
   return pick([
     `/v1${known}${query}`,
@@ -210,13 +153,20 @@ function send(method: string, target: string, headers: Record<string, string>, b
   const { port } = new URL(api.url);
   return new Promise((resolve, reject) => {
     const outgoing = httpRequest({ port, host: '127.0.0.1', method, path: target, headers, agent }, (incoming) => {
+      const type = incoming.headers['content-type'] ?? '';
+      // Never ends by itself.
+      if (type.startsWith('text/event-stream')) {
+        incoming.destroy();
+        resolve({ status: incoming.statusCode ?? 0, text: '', type });
+        return;
+      }
       const parts: Buffer[] = [];
       incoming.on('data', (part) => parts.push(part));
       incoming.on('end', () =>
         resolve({
           status: incoming.statusCode ?? 0,
           text: Buffer.concat(parts).toString(),
-          type: incoming.headers['content-type'] ?? '',
+          type,
         }),
       );
       incoming.on('error', reject);
@@ -244,10 +194,14 @@ test(`${requests} malformed and hostile requests: no 5xx, every refusal has erro
   const odd = [undefined, '', 'x', 'lv_u_x_y', '\t', 'ÿ'.repeat(10)];
   let sent = 0;
   const seen = new Set<number>();
+  /** Operations that judged a request, by id. */
+  const judged = new Set<string>();
   const worker = async () => {
     while (sent < requests) {
       sent++;
-      const method = pick(methods);
+      const operation = pick(api.api.operations);
+      // As often its own method: of ten that are drawn, few would lead to a handler.
+      const method = random(2) === 0 ? operation.method : pick(methods);
       const key = random(12) === 0 ? pick(odd) : pick(keys);
       const body = random(6) === 0 ? '' : text();
       const headers: Record<string, string> = {
@@ -271,10 +225,14 @@ test(`${requests} malformed and hostile requests: no 5xx, every refusal has erro
       if (body === '') delete headers['content-type'];
       else headers['content-length'] = String(Buffer.byteLength(body));
       if (key !== undefined) headers['x-api-key'] = key;
-      const target = path();
+      const target = path(operation);
       const what = `${method} ${target} ${body.slice(0, 200)}`;
       const got = await send(method, target, headers, body);
       seen.add(got.status);
+      // 404 of a handler's, when the path is one.
+      const known = target.split('?', 1)[0]?.split('/').length === `/v1${operation.path}`.split('/').length;
+      const handled = [200, 400, ...(known && target.startsWith('/v1/') ? [404] : [])];
+      if (method === operation.method && handled.includes(got.status)) judged.add(operation.id);
       judge(got, method, what);
     }
   };
@@ -282,6 +240,8 @@ test(`${requests} malformed and hostile requests: no 5xx, every refusal has erro
   assert.ok(sent >= requests);
   const reached = [200, 400, 401, 403, 404, 405, 415].filter((status) => !seen.has(status));
   assert.deepEqual(reached, [], 'the requests get past the first checks');
+  const missed = api.api.operations.map(({ id }) => id).filter((id) => !judged.has(id));
+  assert.deepEqual(missed, [], 'every operation has judged some of them');
   assert.equal((await api.call('whoAmI', {}, { key: api.operatorKey })).status, 200);
   // Nothing of it reached an object's prototype.
   assert.equal(({} as Record<string, unknown>).x, undefined);
