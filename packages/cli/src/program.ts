@@ -14,6 +14,9 @@ const controlSettings: readonly SettingName[] = [
   'trustedProxies',
   'rateLimit',
   'auditKeepDays',
+  'dnsListen',
+  'dnsAnswersPerSecond',
+  'dnsResolvers',
   'dataDirectory',
   'logLevel',
 ];

@@ -7,6 +7,9 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { startAgents } from './agents/agents.ts';
 import { agentPaths } from './agents/routes.ts';
+import { type DnsServer, type DnsServerOptions, startDnsServer } from './backends/dns/dns-server.ts';
+import { startForwardChecks } from './backends/rdns/forward-check.ts';
+import { startRdnsReconciler } from './backends/rdns/reconciler.ts';
 import { startEvents } from './events/events.ts';
 import { createApi } from './http/api.ts';
 import { eventRenderers } from './http/event-objects.ts';
@@ -31,6 +34,10 @@ export interface ServerConfig {
   readonly rateLimit?: number | undefined;
   /** How long the audit log keeps its entries; absent: for ever. */
   readonly auditKeepDays?: number | undefined;
+  /** `address:port` of resolvers for forward confirmation; absent: the system's. */
+  readonly dnsResolvers?: readonly string[] | undefined;
+  /** Absent: no embedded DNS server. */
+  readonly dns?: Pick<DnsServerOptions, 'listen' | 'answersPerSecond'> | undefined;
   readonly log: Logger;
 }
 
@@ -40,6 +47,8 @@ export interface ServerHandle {
   /** Same routes, mode 0600. */
   readonly socketPath: string;
   readonly database: Database;
+  /** Absent: not configured. */
+  readonly dns: DnsServer | undefined;
   /** At the one start that made it. */
   readonly newOperatorKey: string | undefined;
   /** Finishes what is under way, then closes everything. Idempotent. */
@@ -106,6 +115,13 @@ async function start(
   undo.push(() => sweeper.stop());
   const leave = agents.registry.onChange(() => sweeper.wake());
 
+  const rdns = await startRdnsReconciler({ database, tail, log: tell, servesEmbedded: config.dns !== undefined });
+  const forwardChecks = startForwardChecks(database.pool, {
+    resolvers: config.dnsResolvers,
+    committed: wake,
+    log: tell,
+  });
+
   const events = startEvents(database, {
     tail,
     registry: agents.registry,
@@ -122,6 +138,7 @@ async function start(
     wake,
     waitApplied: (...change) => agents.view.waitApplied(...change),
     routersChanged: () => agents.registry.refresh(),
+    rdnsSettled: rdns.settled,
     log,
     operatorKey: config.operatorKey,
     trustedProxies: config.trustedProxies,
@@ -136,8 +153,19 @@ async function start(
   undo.push(async () => {
     leave();
     await events.stop();
+    await Promise.all([rdns.stop(), forwardChecks.stop()]);
     await agents.stop();
   });
+  const dns =
+    config.dns &&
+    (await startDnsServer({
+      ...config.dns,
+      source: rdns.zones,
+      warn: (text) => log.warn(text),
+      logError: (error, message) => log.error({ err: error }, message),
+    }));
+  if (dns?.ok === false) return { ok: false, message: `${dns.message} (LEVEE_DNS_LISTEN: elsewhere, or off)` };
+  if (dns !== undefined) undo.push(() => dns.dns.stop());
   let port: number;
   try {
     ({ port } = await api.listen(config.listen, socketPath));
@@ -156,7 +184,14 @@ async function start(
   const host = config.listen.host.includes(':') ? `[${config.listen.host}]` : config.listen.host;
   return {
     ok: true,
-    server: { address: `http://${host}:${port}`, socketPath, database, newOperatorKey: operator.made, close },
+    server: {
+      address: `http://${host}:${port}`,
+      socketPath,
+      database,
+      dns: dns?.dns,
+      newOperatorKey: operator.made,
+      close,
+    },
   };
 }
 

@@ -4,6 +4,7 @@ import closeWithGrace from 'close-with-grace';
 import { pino } from 'pino';
 import type { Loaded } from '../config/load.ts';
 import type { Config } from '../config/settings.ts';
+import { addressAndPort, hostAndPort } from '../config/value-types.ts';
 import { CommandFailure, type Output } from '../output.ts';
 import { isSupervised, onSupervisorGone, tellSupervisor } from '../supervise/messages.ts';
 import { leaveRouterKey } from './local-router.ts';
@@ -32,14 +33,26 @@ export async function serve({ config }: Loaded, output: Output, localRouter?: st
   await tellSupervisor({
     type: 'ready',
     address,
+    dns: (server.dns?.addresses ?? []).map(hostAndPort.write),
     routerKeyChanged,
     ...(key === undefined ? {} : { newOperatorKey: key }),
   });
 }
 
 async function start(config: Config): Promise<ServerHandle> {
-  const { listen, trustedProxies, dataDirectory, databaseUrl, operatorKey, rateLimit, auditKeepDays, logLevel } =
-    config;
+  const {
+    listen,
+    trustedProxies,
+    dataDirectory,
+    databaseUrl,
+    operatorKey,
+    rateLimit,
+    auditKeepDays,
+    dnsListen,
+    dnsAnswersPerSecond,
+    dnsResolvers,
+    logLevel,
+  } = config;
   const log = pino({ level: logLevel, base: { process: 'control' } }, pino.destination({ dest: 2, sync: true }));
   try {
     const started = await startServer({
@@ -50,6 +63,8 @@ async function start(config: Config): Promise<ServerHandle> {
       operatorKey,
       rateLimit,
       auditKeepDays,
+      ...(dnsListen.length > 0 && { dns: { listen: dnsListen, answersPerSecond: dnsAnswersPerSecond } }),
+      dnsResolvers: dnsResolvers?.map(addressAndPort.write),
       log,
     });
     if (started.ok) return started.server;

@@ -6,6 +6,7 @@
  * `LEVEE_EDGE_NETNS`. The one exception is DATABASE_URL, as every hosting platform calls it.
  */
 import {
+  addressAndPort,
   choice,
   controlAddress,
   deviceName,
@@ -125,6 +126,12 @@ export const settings = {
     wholeNumber(0, 1_000_000),
     500,
     'How many answers a second the embedded DNS server sends over UDP to one network (IPv4 /24, IPv6 /56), whose address may be forged; 0: no limit. Beyond it every other answer asks to come over TCP, the rest are not sent.',
+  ),
+  dnsResolvers: setting(
+    'dns.resolvers',
+    listOf(addressAndPort),
+    undefined,
+    "Resolvers that are asked whether the name of a PTR record leads back to its address, as `address:port`; absent: this machine's own.",
   ),
   edgeDriver: setting(
     'edge.driver',

@@ -2,7 +2,7 @@
  * Owns the kinds of value that a setting can have: how each is read from text and from TOML, and how it is written
  * back as text. Expected failures come back as a sentence that says what is allowed.
  */
-import { isIPv6 } from 'node:net';
+import { isIP, isIPv6 } from 'node:net';
 import { formatPrefix, parsePrefix } from '@levee/core/net/prefix-text.ts';
 
 export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly message: string };
@@ -47,6 +47,17 @@ export const hostAndPort: ValueType<HostAndPort> = {
     return no('expected host:port or [IPv6 address]:port with a port from 0 to 65535, such as 127.0.0.1:8080');
   },
   write: ({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`,
+};
+
+/** `192.0.2.53:53`, `[2001:db8::53]:53`. */
+export const addressAndPort: ValueType<HostAndPort> = {
+  word: 'address:port',
+  parse(given) {
+    const parsed = hostAndPort.parse(given);
+    if (parsed.ok && isIP(parsed.value.host) !== 0 && parsed.value.port > 0) return parsed;
+    return no('expected address:port or [IPv6 address]:port with a port from 1 to 65535, such as 192.0.2.53:53');
+  },
+  write: hostAndPort.write,
 };
 
 export function choice<const T extends string>(...words: readonly T[]): ValueType<T> {

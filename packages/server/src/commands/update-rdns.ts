@@ -18,7 +18,7 @@ const updateStatement = {
   name: 'rdns_update',
   text: `with changed as (
       update rdns_record set record = $2, owner_uuid = $3, provider_uuid = $4, subnet = $5, failure = null,
-        forward_confirmed = null, forward_checked_at = null,
+        forward_confirmed = null, forward_due_at = null,
         updated_at = greatest(updated_at, date_trunc('milliseconds', now())),
         change_xid = pg_current_xact_id(), change_position = nextval('change_position')
       where uuid = $1 returning *

@@ -52,8 +52,8 @@ create table rdns_record (
   failure text,
   -- Whether the name resolves back to the address; null: not known.
   forward_confirmed boolean,
-  -- When that was last asked, or is being asked.
-  forward_checked_at timestamptz,
+  -- When that is to be asked next; null: now.
+  forward_due_at timestamptz,
   constraint rdns_record_pkey primary key (uuid),
   constraint rdns_record_sequence unique (sequence),
   constraint rdns_record_owner foreign key (owner_uuid, provider_uuid) references account (uuid, provider_uuid),
@@ -70,4 +70,4 @@ create index rdns_record_of_provider on rdns_record (provider_uuid, sequence);
 create index rdns_record_of_subnet on rdns_record (owner_uuid, subnet) where subnet is not null;
 create index rdns_record_to_apply on rdns_record (change_position) where applied_position is distinct from change_position;
 create index rdns_record_deleting on rdns_record (address) where deletion_marked_at is not null;
-create index rdns_record_forward on rdns_record (forward_checked_at) where deletion_marked_at is null;
+create index rdns_record_forward on rdns_record (forward_due_at nulls first) where deletion_marked_at is null;
