@@ -10,6 +10,8 @@ import { inTransaction } from '../store/transaction.ts';
 import { applyUndo, type UndoEntry } from '../store/undo.ts';
 import { pruneAudit } from './audit-retention.ts';
 import { EARLIEST_EXPIRY, markExpired, removeGone } from './marked-objects.ts';
+import { removeAccounts } from './removed-accounts.ts';
+import { removeUnannounced } from './unannounced-flowrules.ts';
 
 export interface Sweeper {
   /** Something may be due now: a router has acknowledged. */
@@ -88,7 +90,9 @@ export async function sweepOnce(pool: pg.Pool): Promise<boolean> {
   } finally {
     await removeGone(pool);
   }
-  return undone + expired > 0;
+  await removeUnannounced(pool);
+  const inherited = await removeAccounts(pool);
+  return undone + expired + inherited > 0;
 }
 
 /** One confirmation a transaction: what it changes shows at once, whole. Returns how many were undone. */
