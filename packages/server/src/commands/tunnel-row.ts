@@ -20,7 +20,7 @@ export interface TunnelEndRow {
 export interface TunnelRow extends StoredRow {
   readonly type: TunnelType;
   readonly endpoint: string;
-  /** In the order in which they were handed out. */
+  /** By their numbers: mostly the order in which they were handed out. */
   readonly ends: readonly TunnelEndRow[];
 }
 

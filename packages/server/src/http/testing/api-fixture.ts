@@ -8,6 +8,7 @@ import { errorBody } from '@levee/contract/errors.ts';
 import { errorsOf, type Operation, type Role } from '@levee/contract/operation.ts';
 import { operations } from '@levee/contract/operations.ts';
 import { KEY_RANDOM_BYTES, makeKey } from '@levee/core/account/key.ts';
+import type { InnerPools } from '@levee/core/tunnel/allocation.ts';
 import { pino } from 'pino';
 import { transact } from '../../commands/executor.ts';
 import { createFirstOperator } from '../../commands/first-operator.ts';
@@ -83,6 +84,7 @@ export function operationOf(id: string): Operation {
 export interface ApiFixtureOptions {
   readonly states?: AppliedStates;
   readonly limits?: HttpLimits;
+  readonly innerPools?: InnerPools;
   /** Requests a minute; absent: any number. */
   readonly rateLimit?: number;
   /** Stands between the interface and its database: to make it fail. */
@@ -107,6 +109,7 @@ export async function startApi(options: ApiFixtureOptions = {}): Promise<ApiFixt
     const api = createApi({
       pool: options.wrapPool?.(of.pool) ?? of.pool,
       ...(options.limits !== undefined && { limits: options.limits }),
+      innerPools: options.innerPools,
       rateLimit: options.rateLimit,
       states: options.states ?? nowhere,
       eventStreams: streams,
