@@ -190,7 +190,7 @@ function judge(got: Got, method: string, what: string): void {
 const requests = Number(process.env.LEVEE_TEST_REQUESTS ?? 6000);
 
 test(`${requests} malformed and hostile requests: no 5xx, every refusal has error and message, the service lives`, async () => {
-  const keys = [user.key, user.key, provider.key, api.operatorKey];
+  const keys = { user: user.key, provider: provider.key, operator: api.operatorKey };
   const odd = [undefined, '', 'x', 'lv_u_x_y', '\t', 'ÿ'.repeat(10)];
   let sent = 0;
   const seen = new Set<number>();
@@ -202,7 +202,8 @@ test(`${requests} malformed and hostile requests: no 5xx, every refusal has erro
       const operation = pick(api.api.operations);
       // As often its own method: of ten that are drawn, few would lead to a handler.
       const method = random(2) === 0 ? operation.method : pick(methods);
-      const key = random(12) === 0 ? pick(odd) : pick(keys);
+      const role = random(3) === 0 ? pick(['user', 'provider', 'operator'] as const) : pick(operation.roles);
+      const key = random(12) === 0 ? pick(odd) : keys[role];
       const body = random(6) === 0 ? '' : text();
       const headers: Record<string, string> = {
         'content-type': pick([
