@@ -10,8 +10,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 export interface Summary {
   readonly address: string;
+  /** Where the embedded DNS server answers: `127.0.0.1:5300`. */
+  readonly dns: readonly string[];
   readonly operator_key?: string;
   readonly operator_key_file: string;
+  readonly dns: readonly string[];
   readonly enforcement: { readonly mode: 'kernel' | 'dry' | 'off'; readonly reason?: string };
 }
 
@@ -42,7 +45,7 @@ export class RunningLevee {
   readonly #ownsData: boolean;
   readonly #child: ChildProcess;
   readonly #ended: Promise<unknown>;
-  summary: Summary = { address: '', operator_key_file: '', enforcement: { mode: 'off' } };
+  summary: Summary = { address: '', dns: [], operator_key_file: '', dns: [], enforcement: { mode: 'off' } };
   stderr = '';
   /** What it printed on standard output, as text. */
   stdout = '';
@@ -61,6 +64,7 @@ export class RunningLevee {
         PATH: process.env.PATH,
         HOME: this.dataDirectory,
         LEVEE_LISTEN: '127.0.0.1:0',
+        LEVEE_DNS_LISTEN: '127.0.0.1:0',
         LEVEE_DATA_DIR: this.dataDirectory,
         ...options.environment,
       },

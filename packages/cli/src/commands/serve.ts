@@ -25,15 +25,21 @@ export async function serve({ config }: Loaded, output: Output, localRouter?: st
   const routerKeyChanged =
     localRouter !== undefined && (await leaveRouterKey(server.database, localRouter, config.dataDirectory));
   const { address } = server;
+  const dns = (server.dns?.addresses ?? []).map(hostAndPort.write);
   if (!isSupervised()) {
     const text = `the control plane answers at ${address}/v1${key === undefined ? '' : `\noperator key ${key}`}`;
-    output.result(text, { address, interface: `${address}/v1`, ...(key === undefined ? {} : { operator_key: key }) });
+    output.result(text, {
+      address,
+      interface: `${address}/v1`,
+      dns,
+      ...(key === undefined ? {} : { operator_key: key }),
+    });
     return;
   }
   await tellSupervisor({
     type: 'ready',
     address,
-    dns: (server.dns?.addresses ?? []).map(hostAndPort.write),
+    dns,
     routerKeyChanged,
     ...(key === undefined ? {} : { newOperatorKey: key }),
   });

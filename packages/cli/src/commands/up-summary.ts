@@ -11,11 +11,15 @@ export function renderUp(
   seconds: number,
 ): { text: string; value: object } {
   const keyFile = join(config.dataDirectory, 'operator.key');
-  const { address, newOperatorKey } = ready;
-  const rows: [string, string][] = [['interface', `${address}/v1`]];
+  const { address, dns, newOperatorKey } = ready;
+  const rows: [string, string][] = [
+    ['interface', `${address}/v1`],
+    ['description', `${address}/docs`],
+  ];
   if (newOperatorKey !== undefined) {
     rows.push(['operator key', newOperatorKey], ['', `made just now and kept in ${keyFile}; it is not printed again`]);
   }
+  rows.push(['reverse DNS', dns.length === 0 ? 'not served here' : `${dns.join(', ')} (zones of the driver embedded)`]);
   rows.push(['enforcement', describeEnforcement(enforcement, config.edgeNetns)]);
   if (newOperatorKey !== undefined && enforcement.mode === 'kernel') {
     rows.push(['see it work', 'npm run levee -- lab   (a real flood, and a rule that stops it)']);
@@ -27,8 +31,10 @@ export function renderUp(
       version,
       address,
       interface: `${address}/v1`,
+      description: `${address}/docs`,
       ...(newOperatorKey === undefined ? {} : { operator_key: newOperatorKey }),
       operator_key_file: keyFile,
+      dns,
       enforcement,
     },
   };

@@ -66,6 +66,22 @@ describe('sources', () => {
     assert.equal(load({}).config.rateLimit, 6000);
   });
 
+  test('several addresses for DNS, or none', () => {
+    const listen = (text: string) => load({ environment: { LEVEE_DNS_LISTEN: text } }).config.dnsListen;
+    const both = [
+      { host: '192.0.2.53', port: 53 },
+      { host: '2001:db8::53', port: 53 },
+    ];
+    assert.deepEqual(listen('192.0.2.53:53, [2001:db8::53]:53'), both);
+    assert.deepEqual(listen('off'), []);
+    assert.deepEqual(listen(''), [{ host: '127.0.0.1', port: 5300 }]);
+    const inFile = (text: string) =>
+      load({ file: file('dns.toml', `[dns]\nlisten = ${text}\nanswers_per_second = 9\n`) });
+    assert.deepEqual(inFile('["192.0.2.53:53", "[2001:db8::53]:53"]').config.dnsListen, both);
+    for (const none of ['[]', '""', '"off"']) assert.deepEqual(inFile(none).config.dnsListen, [], none);
+    assert.equal(inFile('[]').config.dnsAnswersPerSecond, 9);
+  });
+
   test('an empty variable is not set', () => {
     assert.equal(load({ environment: { LEVEE_EDGE_NETNS: '', DATABASE_URL: '' } }).config.edgeNetns, undefined);
   });
@@ -173,6 +189,8 @@ describe('refused', () => {
     ['edgeControl', ['unix:relative', 'http://x/path', 'http://user@x', 'x:80']],
     ['edgeDriver', ['Kernel', 'none']],
     ['rateLimit', ['-1', '1.5', 'many', 'OFF', '1000001', '0x10']],
+    ['dnsListen', ['Off', '5300', '127.0.0.1:5300,', '127.0.0.1:5300,off', '127.0.0.1:70000']],
+    ['dnsAnswersPerSecond', ['-1', 'off', '1000001', '1e3']],
     ['auditKeepDays', ['0', 'off', '-3', '365d']],
   ];
   for (const [name, values] of bad) {

@@ -8,6 +8,8 @@ export interface ReadyMessage {
   readonly type: 'ready';
   /** `http://127.0.0.1:8080`. */
   readonly address: string;
+  /** Where the embedded DNS server answers: `127.0.0.1:5300`; empty: it does not run. */
+  readonly dns: readonly string[];
   /** The first operator key, at the one start that made it. */
   readonly newOperatorKey?: string;
   /** The local router's key in the state directory was written anew: an edge that runs with the old one must restart. */
