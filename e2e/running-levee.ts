@@ -10,13 +10,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 export interface Summary {
   readonly address: string;
-  /** Where the embedded DNS server answers: `127.0.0.1:5300`. */
-  readonly dns: readonly string[];
   readonly operator_key?: string;
   readonly operator_key_file: string;
   readonly dns: readonly string[];
   readonly enforcement: { readonly mode: 'kernel' | 'dry' | 'off'; readonly reason?: string };
-}
 
 export interface Answer {
   readonly status: number;
@@ -45,7 +42,7 @@ export class RunningLevee {
   readonly #ownsData: boolean;
   readonly #child: ChildProcess;
   readonly #ended: Promise<unknown>;
-  summary: Summary = { address: '', dns: [], operator_key_file: '', dns: [], enforcement: { mode: 'off' } };
+  summary: Summary = { address: '', operator_key_file: '', dns: [], enforcement: { mode: 'off' } };
   stderr = '';
   /** What it printed on standard output, as text. */
   stdout = '';
