@@ -12,8 +12,10 @@ export interface Summary {
   readonly address: string;
   readonly operator_key?: string;
   readonly operator_key_file: string;
+  /** Where the embedded DNS server answers: `127.0.0.1:5300`. */
   readonly dns: readonly string[];
   readonly enforcement: { readonly mode: 'kernel' | 'dry' | 'off'; readonly reason?: string };
+}
 
 export interface Answer {
   readonly status: number;
