@@ -4,6 +4,7 @@
  */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { InnerPools } from '@levee/core/tunnel/allocation.ts';
 import type { Logger } from 'pino';
 import { startAgents } from './agents/agents.ts';
 import { agentPaths } from './agents/routes.ts';
@@ -32,6 +33,8 @@ export interface ServerConfig {
   readonly operatorKey?: string | undefined;
   /** Requests a minute of each key; 0 or absent: any number. */
   readonly rateLimit?: number | undefined;
+  /** Where the addresses inside tunnels come from; absent: core's usual pools. */
+  readonly innerPools?: InnerPools | undefined;
   /** How long the audit log keeps its entries; absent: for ever. */
   readonly auditKeepDays?: number | undefined;
   /** `address:port` of resolvers for forward confirmation; absent: the system's. */
@@ -143,6 +146,7 @@ async function start(
     operatorKey: config.operatorKey,
     trustedProxies: config.trustedProxies,
     rateLimit: config.rateLimit,
+    innerPools: config.innerPools,
     isReady: async () => (await database.pool.query('select 1')).rowCount === 1,
     mount: (app) => agents.mount(app),
     mounted: agentPaths,

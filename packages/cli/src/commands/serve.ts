@@ -1,4 +1,5 @@
 /** Owns `levee serve`: the control plane in this process; also the one that `levee up` supervises. */
+import { prefixFromTrusted } from '@levee/core/net/prefix-text.ts';
 import { type ServerHandle, startServer } from '@levee/server/main.ts';
 import closeWithGrace from 'close-with-grace';
 import { pino } from 'pino';
@@ -54,6 +55,8 @@ async function start(config: Config): Promise<ServerHandle> {
     operatorKey,
     rateLimit,
     auditKeepDays,
+    tunnelInnerIpv4,
+    tunnelInnerIpv6,
     dnsListen,
     dnsAnswersPerSecond,
     dnsResolvers,
@@ -69,6 +72,7 @@ async function start(config: Config): Promise<ServerHandle> {
       operatorKey,
       rateLimit,
       auditKeepDays,
+      innerPools: { ipv4: prefixFromTrusted(tunnelInnerIpv4), ipv6: prefixFromTrusted(tunnelInnerIpv6) },
       ...(dnsListen.length > 0 && { dns: { listen: dnsListen, answersPerSecond: dnsAnswersPerSecond } }),
       dnsResolvers: dnsResolvers?.map(addressAndPort.write),
       log,

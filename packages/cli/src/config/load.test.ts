@@ -82,6 +82,14 @@ describe('sources', () => {
     assert.equal(inFile('[]').config.dnsAnswersPerSecond, 9);
   });
 
+  test('the pools of tunnels are a subnet of each family', () => {
+    const given = { LEVEE_TUNNEL_INNER_IPV4: '10.9.0.0/16', LEVEE_TUNNEL_INNER_IPV6: 'FD00:9::/64' };
+    const { tunnelInnerIpv4, tunnelInnerIpv6 } = load({ environment: given }).config;
+    assert.deepEqual([tunnelInnerIpv4, tunnelInnerIpv6], ['10.9.0.0/16', 'fd00:9::/64']);
+    const usual = load({}).config;
+    assert.deepEqual([usual.tunnelInnerIpv4, usual.tunnelInnerIpv6], ['10.48.0.0/13', 'fd6c:6576:6565::/48']);
+  });
+
   test('an empty variable is not set', () => {
     assert.equal(load({ environment: { LEVEE_EDGE_NETNS: '', DATABASE_URL: '' } }).config.edgeNetns, undefined);
   });
@@ -191,6 +199,8 @@ describe('refused', () => {
     ['rateLimit', ['-1', '1.5', 'many', 'OFF', '1000001', '0x10']],
     ['dnsListen', ['Off', '5300', '127.0.0.1:5300,', '127.0.0.1:5300,off', '127.0.0.1:70000']],
     ['dnsAnswersPerSecond', ['-1', 'off', '1000001', '1e3']],
+    ['tunnelInnerIpv4', ['10.0.0.1/24', '10.0.0.0/31', '10.0.0.0', 'fd00::/48', '10.0.0.0/8,10.1.0.0/16']],
+    ['tunnelInnerIpv6', ['fd00::/127', '10.0.0.0/8', 'fd00::1/48']],
     ['auditKeepDays', ['0', 'off', '-3', '365d']],
   ];
   for (const [name, values] of bad) {

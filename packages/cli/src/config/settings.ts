@@ -5,8 +5,11 @@
  * The environment's name is `LEVEE_` and the TOML key in capitals, dots as underscores: `edge.netns` is
  * `LEVEE_EDGE_NETNS`. The one exception is DATABASE_URL, as every hosting platform calls it.
  */
+import { formatPrefix } from '@levee/core/net/prefix-text.ts';
+import { usualPools } from '@levee/core/tunnel/allocation.ts';
 import {
   addressAndPort,
+  addressPool,
   choice,
   controlAddress,
   deviceName,
@@ -132,6 +135,18 @@ export const settings = {
     listOf(addressAndPort),
     undefined,
     "Resolvers that are asked whether the name of a PTR record leads back to its address, as `address:port`; absent: this machine's own.",
+  ),
+  tunnelInnerIpv4: setting(
+    'tunnel.inner_ipv4',
+    addressPool(4),
+    formatPrefix(usualPools.ipv4),
+    'Where the IPv4 addresses inside tunnels come from, a /31 for each end. Choose one that neither the routers nor the customers use. Tunnels that are there keep what they have.',
+  ),
+  tunnelInnerIpv6: setting(
+    'tunnel.inner_ipv6',
+    addressPool(6),
+    formatPrefix(usualPools.ipv6),
+    'Where the IPv6 addresses inside tunnels come from, a /127 for each end. A customer with tunnels to two installations needs it to differ between them.',
   ),
   edgeDriver: setting(
     'edge.driver',

@@ -3,7 +3,9 @@
  * back as text. Expected failures come back as a sentence that says what is allowed.
  */
 import { isIP, isIPv6 } from 'node:net';
+import type { Family } from '@levee/core/net/prefix.ts';
 import { formatPrefix, parsePrefix } from '@levee/core/net/prefix-text.ts';
+import { longestPoolLengths } from '@levee/core/tunnel/allocation.ts';
 
 export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly message: string };
 
@@ -160,6 +162,22 @@ export const subnet: ValueType<string> = {
   },
   write: String,
 };
+
+/** Where inner addresses of tunnels come from: a subnet of one family, of two pairs of addresses at least; canonical. */
+export function addressPool(family: Family): ValueType<string> {
+  const longest = longestPoolLengths[family];
+  return {
+    word: `IPv${family} subnet`,
+    parse(given) {
+      const parsed = parsePrefix(given);
+      if (!parsed.ok) return no(parsed.sentence);
+      const { prefix } = parsed;
+      if (prefix.family === family && prefix.length <= longest) return yes(formatPrefix(prefix));
+      return no(`expected an IPv${family} subnet of /${longest} or wider, received ${formatPrefix(prefix)}`);
+    },
+    write: String,
+  };
+}
 
 export const postgresUrl: ValueType<string> = {
   word: 'URL',

@@ -14,6 +14,9 @@ export interface InnerPools {
   readonly ipv6: Prefix;
 }
 
+/** A pool holds two pairs at least: its first one is never given out. */
+export const longestPoolLengths = { 4: 30, 6: 126 } as const;
+
 /**
  * 10.48.0.0/13: 262 143 pairs, between the ranges that container networks, Kubernetes distributions and clouds take by
  * default. fd6c:6576:6565::/48: a unique local prefix (RFC 4193).
