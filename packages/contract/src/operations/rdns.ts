@@ -26,7 +26,7 @@ export const rdnsOperations: readonly Operation[] = [
     access: 'write',
     body: rdnsWrite,
     answer: rdnsRecord,
-    errors: ['validation_failed', 'ip_not_allowed', 'conflict'],
+    errors: ['validation_failed', 'ip_not_allowed', 'conflict', 'quota_exceeded'],
     waits: true,
     example: { body: rdnsExample },
   },

@@ -121,3 +121,15 @@ test('every operation that waits says what became of the change, also when it is
     });
   }
 });
+
+test('every POST by which an account comes to hold one more object is bound by a quota', () => {
+  const creating = api.api.operations.filter(({ method, params, body, answer, roles }) => {
+    const made = (answer as { properties?: object }).properties ?? {};
+    const isOfAccount = ['owner_uuid', 'account_uuid', 'provider_uuid'].some((name) => Object.hasOwn(made, name));
+    const isNew = method === 'POST' && params === undefined && !Object.hasOwn(body?.properties ?? {}, 'user_uuid');
+    return isNew && isOfAccount && Object.hasOwn(made, 'uuid') && !(roles.length === 1 && roles[0] === 'operator');
+  });
+  assert.ok(creating.length >= 6);
+  const free = creating.filter(({ errors }) => !errors.includes('quota_exceeded')).map(({ id }) => id);
+  assert.deepEqual(free, [], 'that they are refused is met in operation-status.test.ts');
+});
