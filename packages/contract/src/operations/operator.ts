@@ -1,7 +1,7 @@
 /** Operations of whoever runs the installation: providers, locations, routers. */
 import Type from 'typebox';
 import type { Operation } from '../operation.ts';
-import { provider, providerCreate } from '../schemas/account.ts';
+import { provider, providerChange, providerChanged, providerCreate } from '../schemas/account.ts';
 import { uuidParams } from '../schemas/list.ts';
 import {
   location,
@@ -37,6 +37,23 @@ export const operatorOperations: readonly Operation[] = [
     access: 'read',
     answer: Type.Array(provider),
     errors: [],
+  },
+  {
+    ...operator,
+    id: 'changeProvider',
+    method: 'PATCH',
+    path: '/operator/provider/{uuid}',
+    summary: 'Rename a provider, give it prefixes or take them away',
+    description:
+      'What is absent stays. `remove_prefixes` takes whole prefixes or parts of them; of a part the rest stays. Where a ' +
+      "user holds addresses of one nothing is changed, and the answer names the user: only the provider can take a user's " +
+      'addresses. Objects of the provider itself on what is removed are marked for deletion.',
+    access: 'write',
+    params: uuidParams,
+    body: providerChange,
+    answer: providerChanged,
+    errors: ['validation_failed', 'not_found', 'conflict'],
+    example: { body: { name: 'Example Hosting', add_prefixes: ['2001:db8:8000::/33'] } },
   },
   {
     ...operator,

@@ -61,6 +61,15 @@ export const provider = Type.Object(
   { $id: 'Provider', additionalProperties: false },
 );
 
+export const providerChange = Type.Object(
+  {
+    name: Type.Optional(accountName),
+    add_prefixes: Type.Optional(subnets(1)),
+    remove_prefixes: Type.Optional(subnets(1)),
+  },
+  { $id: 'ProviderChange', additionalProperties: false, minProperties: 1 },
+);
+
 export const userCreate = Type.Object(
   { username, email, password, ips: subnets(0), name: Type.Optional(accountName) },
   { $id: 'UserCreate', additionalProperties: false },
@@ -116,6 +125,18 @@ export const userDeleted = Type.Object(
     removed,
   },
   { $id: 'UserDeleted', additionalProperties: false },
+);
+
+export const providerChanged = Type.Object(
+  {
+    ...provider.properties,
+    removed: Type.Object(
+      { ...removed.properties, flowrules: removedCount },
+      { additionalProperties: false, description: 'How many objects of the provider itself were marked for deletion.' },
+    ),
+    tunnels_changed: Type.Integer({ minimum: 0, description: 'Of the provider itself, that keep other subnets.' }),
+  },
+  { $id: 'ProviderChanged', additionalProperties: false },
 );
 
 export const userListQuery = Type.Object(

@@ -13,9 +13,13 @@ export interface AccountWithSubnets {
   readonly subnets: readonly string[];
 }
 
+/** A single address without its length. */
+export const subnetText = (column: string) =>
+  `case when masklen(${column}) = case family(${column}) when 4 then 32 else 128 end
+    then host(${column}) else ${column}::text end`;
+
 /** Of `account a`. */
 export const accountColumns = `a.uuid::text as uuid, a.role, a.provider_uuid::text as provider_uuid, a.name, a.username,
   a.email, a.created_at, a.updated_at,
-  array(select case when masklen(s.subnet) = case family(s.subnet) when 4 then 32 else 128 end
-      then host(s.subnet) else s.subnet::text end
+  array(select ${subnetText('s.subnet')}
     from subnet s where s.account_uuid = a.uuid order by s.subnet) as subnets`;

@@ -2,6 +2,7 @@
  * The attack as rows give it to http and commands. Owns the columns that are selected and the shape of what is stored
  * as `details`; renders nothing.
  */
+import { subnetText } from './account-row.ts';
 import { milliseconds } from './stored-row.ts';
 
 /** What is known beyond the columns, in the wire's form: it is answered as it was told. */
@@ -65,11 +66,6 @@ export interface AttackRow {
   readonly change_xid: number;
   readonly change_position: number;
 }
-
-/** A single address without its length. */
-export const subnetText = (column: string) =>
-  `case when masklen(${column}) = case family(${column}) when 4 then 32 else 128 end
-    then host(${column}) else ${column}::text end`;
 
 /** Of `attack r`, without the details. */
 export const attackColumns = `r.uuid::text as uuid, r.sequence, r.owner_uuid::text as owner_uuid,

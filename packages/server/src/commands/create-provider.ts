@@ -34,9 +34,12 @@ const faultsStatement = {
     order by position nulls first`,
 };
 
-/** All that is taken, at once; of two providers created at the same time the constraints refuse one. */
-async function findTaken(executor: Executor, { name, prefixes }: NewProvider): Promise<readonly Problem[]> {
-  const faults = await executor.rows<{ position: number | null }>(faultsStatement, [name, prefixes]);
+/** All that is taken, at once (`name` undefined: none is asked for); of two providers created at the same time the constraints refuse one. */
+export async function findTaken(
+  executor: Executor,
+  { name, prefixes }: { readonly name: string | undefined; readonly prefixes: readonly string[] },
+): Promise<readonly Problem[]> {
+  const faults = await executor.rows<{ position: number | null }>(faultsStatement, [name ?? null, prefixes]);
   return faults.map(({ position }) => {
     if (position === null) return { field: '/name', code: 'already_exists', message: nameTaken };
     const message = `prefixes.${position - 1}: ${prefixes[position - 1]} overlaps a prefix that is in use already`;
@@ -46,11 +49,16 @@ async function findTaken(executor: Executor, { name, prefixes }: NewProvider): P
 
 const nameTaken = 'name: is taken already; it must be one that is not in use';
 
+/** After `findTaken` found none. Throws the violated constraint when another provider was first. */
+export async function savePrefixes(executor: Executor, uuid: string, prefixes: readonly string[]): Promise<void> {
+  await executor.rows(prefixesStatement, [uuid, prefixes]);
+}
+
 export async function createProvider(executor: Executor, provider: NewProvider): Promise<Outcome<AccountWithSubnets>> {
   const taken = await findTaken(executor, provider);
   if (taken.length > 0) return refuse('conflict', ...taken);
   await executor.rows(accountStatement, [provider.uuid, provider.name]);
-  await executor.rows(prefixesStatement, [provider.uuid, provider.prefixes]);
+  await savePrefixes(executor, provider.uuid, provider.prefixes);
   const account = await loadAccount(executor, provider.uuid);
   if (account === undefined) throw new Error('a row just written is gone');
   return done(account);

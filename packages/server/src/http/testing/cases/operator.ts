@@ -1,7 +1,7 @@
 /** Requests for operations of whoever runs the installation. Test code only. */
 import type { CaseKit, OperationCases } from '../case-kit.ts';
 
-export function operatorCases({ api, next, byOperator }: CaseKit): OperationCases {
+export function operatorCases({ api, world, next, byOperator }: CaseKit): OperationCases {
   const announced = async (): Promise<string> => {
     const body = { name: `edge${next()}`, location: 'fra1' };
     return (await api.call('createRouter', {}, { key: api.operatorKey, body })).body.uuid;
@@ -10,6 +10,17 @@ export function operatorCases({ api, next, byOperator }: CaseKit): OperationCase
     createProvider: {
       good: () => byOperator({ body: { name: `case ${next()}`, prefixes: [] } }),
       bad: { conflict: () => byOperator({ body: { name: `case ${next()}`, prefixes: ['203.0.113.0/25'] } }) },
+    },
+    changeProvider: {
+      good: async () => {
+        const name = `case ${next()}`;
+        const { body } = await api.call('createProvider', {}, { key: api.operatorKey, body: { name, prefixes: [] } });
+        return byOperator({ body: { name: `${name} again` } }, { uuid: body.uuid });
+      },
+      bad: {
+        conflict: () =>
+          byOperator({ body: { remove_prefixes: ['203.0.113.0/25'] } }, { uuid: world.holders.provider.uuid }),
+      },
     },
     listProviders: { good: () => byOperator({}), bad: {} },
     createLocation: {

@@ -1,7 +1,7 @@
 /** The matrix' rows: operations of whoever runs the installation. Test code only. */
 import { everyone, type MatrixKit, type Rows } from '../matrix.ts';
 
-export function operatorRows({ api, next }: MatrixKit): Rows {
+export function operatorRows({ api, world, next }: MatrixKit): Rows {
   const announced = async (): Promise<string> => {
     const body = { name: `edge${next()}`, location: 'fra1' };
     return (await api.call('createRouter', {}, { key: api.operatorKey, body })).body.uuid;
@@ -10,6 +10,14 @@ export function operatorRows({ api, next }: MatrixKit): Rows {
     createProvider: {
       expect: everyone,
       send: (key) => api.call('createProvider', {}, { key, body: { name: `matrix ${next()}`, prefixes: [] } }),
+    },
+    changeProvider: {
+      // Only providers can be named.
+      expect: (_, target) => (target === 'provider' || target === 'strangerProvider' ? 200 : 404),
+      send: (key, target) => {
+        const body = { name: `matrix ${next()}` };
+        return api.call('changeProvider', { uuid: world.holders[target].uuid }, { key, body });
+      },
     },
     listProviders: { expect: everyone, send: (key) => api.call('listProviders', {}, { key }) },
     createLocation: {
