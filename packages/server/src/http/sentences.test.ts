@@ -81,6 +81,15 @@ const cases: readonly [id: string, by: 'user' | 'provider' | 'operator', ask: As
     ],
   ],
   [
+    'createTunnel',
+    'user',
+    { body: { ips: ['203.0.113.0/28'], endpoint: '100.64.1.1', type: 'ipip' } },
+    [
+      'type: must be GRE or Geneve, received the string "ipip"',
+      'endpoint: 100.64.1.1 is an address behind carrier-grade NAT (100.64.0.0/10); it must be a public unicast address that the routers reach',
+    ],
+  ],
+  [
     'createLocation',
     'operator',
     { body: { name: '-fra' } },
