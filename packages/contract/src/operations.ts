@@ -11,6 +11,7 @@ import { rdnsOperations } from './operations/rdns.ts';
 import { serviceOperations } from './operations/service.ts';
 import { tunnelOperations } from './operations/tunnel.ts';
 import { userOperations } from './operations/user.ts';
+import { webhookOperations } from './operations/webhook.ts';
 
 export const operations: readonly Operation[] = [
   ...firewallOperations,
@@ -21,6 +22,7 @@ export const operations: readonly Operation[] = [
   ...rdnsOperations,
   ...serviceOperations,
   ...eventOperations,
+  ...webhookOperations,
   ...auditOperations,
   ...operatorOperations,
   ...quotaOperations,

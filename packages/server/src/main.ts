@@ -11,6 +11,8 @@ import { agentPaths } from './agents/routes.ts';
 import { type DnsServer, type DnsServerOptions, startDnsServer } from './backends/dns/dns-server.ts';
 import { startForwardChecks } from './backends/rdns/forward-check.ts';
 import { startRdnsReconciler } from './backends/rdns/reconciler.ts';
+import { createDispatcher } from './backends/webhook/dispatcher.ts';
+import { createTargetJudge } from './backends/webhook/target.ts';
 import { startEvents } from './events/events.ts';
 import { createApi } from './http/api.ts';
 import { eventRenderers } from './http/event-objects.ts';
@@ -41,6 +43,8 @@ export interface ServerConfig {
   readonly dnsResolvers?: readonly string[] | undefined;
   /** Absent: no embedded DNS server. */
   readonly dns?: Pick<DnsServerOptions, 'listen' | 'answersPerSecond'> | undefined;
+  /** Subnets that webhooks may reach although they are not public. */
+  readonly webhookAllow?: readonly string[] | undefined;
   readonly log: Logger;
 }
 
@@ -125,12 +129,15 @@ async function start(
     log: tell,
   });
 
+  const judge = createTargetJudge({ allow: config.webhookAllow });
+  const webhooks = createDispatcher({ pool: database.pool, judge });
   const events = startEvents(database, {
     tail,
     registry: agents.registry,
     view: agents.view,
     renderers: eventRenderers({ pool: database.pool, states: agents.view, hasSpeaker: false }),
-    alongside: async () => {},
+    alongside: webhooks.alongside,
+    tasks: [webhooks.task],
     log: tell,
   });
 
@@ -138,6 +145,7 @@ async function start(
     pool: database.pool,
     states: agents.view,
     eventStreams: events.streams,
+    webhooks: { judge, wake: (webhook) => webhooks.wake(webhook) },
     wake,
     waitApplied: (...change) => agents.view.waitApplied(...change),
     routersChanged: () => agents.registry.refresh(),

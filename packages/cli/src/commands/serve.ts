@@ -60,6 +60,7 @@ async function start(config: Config): Promise<ServerHandle> {
     dnsListen,
     dnsAnswersPerSecond,
     dnsResolvers,
+    webhookAllow,
     logLevel,
   } = config;
   const log = pino({ level: logLevel, base: { process: 'control' } }, pino.destination({ dest: 2, sync: true }));
@@ -75,6 +76,7 @@ async function start(config: Config): Promise<ServerHandle> {
       innerPools: { ipv4: prefixFromTrusted(tunnelInnerIpv4), ipv6: prefixFromTrusted(tunnelInnerIpv6) },
       ...(dnsListen.length > 0 && { dns: { listen: dnsListen, answersPerSecond: dnsAnswersPerSecond } }),
       dnsResolvers: dnsResolvers?.map(addressAndPort.write),
+      webhookAllow,
       log,
     });
     if (started.ok) return started.server;

@@ -112,6 +112,12 @@ export const settings = {
     'The operator key of a new installation. Without it one is made, printed once and kept in operator.key in the data directory.',
     { secret: true },
   ),
+  webhookAllow: setting(
+    'webhook_allow',
+    listOf(subnet),
+    undefined,
+    'Addresses and subnets that webhooks may reach although they are not public: all others that are private, loopback, link-local or otherwise special are refused, when a webhook is made and at each delivery.',
+  ),
   logLevel: setting(
     'log_level',
     choice('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
@@ -205,5 +211,4 @@ export const settingEntries = Object.entries(settings) as readonly [SettingName,
 export const notBuiltYet: Readonly<Record<string, string>> = {
   LEVEE_FLOW_LISTEN: 'there is no detector',
   LEVEE_GOBGP: 'no flowrules are announced',
-  LEVEE_WEBHOOK_ALLOW: 'there are no webhooks',
 };

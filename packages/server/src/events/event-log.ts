@@ -28,8 +28,8 @@ export interface ToTell {
   readonly cursor: Cursor;
 }
 
-/** Called inside the transaction; events from `sequence` on are new. */
-export type Alongside = (client: pg.ClientBase, sequence: number) => Promise<void>;
+/** Called inside the transaction; events from `sequence` on are new. What it gives is called after the commit. */
+export type Alongside = (client: pg.ClientBase, sequence: number) => Promise<() => void>;
 
 export interface FollowedFrom {
   readonly cursor: Cursor;
@@ -97,61 +97,70 @@ const DELETED = `with gone as (
   select min(sequence) as first from told`;
 
 /** True when there is something new to read. */
-export async function tell(client: pg.Client, { objects, deleted, cursor }: ToTell, alongside: Alongside) {
-  return inTransactionOn(client, async () => {
-    const events = objects.flatMap(({ kind, object, whats }) =>
-      whats.map((what) => ({ name: `${kind}.${what}`, object })),
-    );
-    let first = await firstOf(
-      client,
-      'events_write',
-      WRITE,
-      events.length === 0
-        ? undefined
-        : [
-            events.map(({ name }) => name),
-            events.map(({ object }) => object.uuid),
-            events.map(({ object }) => object.ownerUuid),
-            events.map(({ object }) => object.providerUuid),
-            events.map(({ object }) => object.text),
-          ],
-    );
-    if (objects.length > 0) {
-      await client.query({
-        name: 'events_keep',
-        text: KEEP,
-        values: [
-          objects.map(({ object }) => object.uuid),
-          objects.map(({ kind }) => kind),
-          objects.map(({ object }) => object.ownerUuid),
-          objects.map(({ object }) => object.providerUuid),
-          objects.map(({ object }) => object.change.position),
-          objects.map(({ state }) => state),
-          objects.map(({ kind, state }) => isOpen(kind, state)),
-          first ?? Number.MAX_SAFE_INTEGER,
-        ],
-      });
-    }
-    const gone = await firstOf(client, 'events_deleted', DELETED, deleted.length === 0 ? undefined : [deleted]);
-    first ??= gone;
+export async function tell(
+  client: pg.Client,
+  { objects, deleted, cursor }: ToTell,
+  alongside: Alongside,
+): Promise<boolean> {
+  const committed = await inTransactionOn(client, async () => {
+    const written = await writeEvents(client, objects);
+    if (objects.length > 0) await keepTold(client, objects, written);
+    const gone = deleted.length > 0 ? await writeDeleted(client, deleted) : undefined;
+    const first = written ?? gone;
     await client.query({
       name: 'events_followed',
       text: 'update event_log set xid = $1, position = $2',
       values: [String(cursor.xid), cursor.position],
     });
-    if (first !== undefined) await alongside(client, first);
-    return first !== undefined;
+    return first === undefined ? undefined : alongside(client, first);
+  });
+  committed?.();
+  return committed !== undefined;
+}
+
+/** The first one's sequence; undefined: there is none. */
+async function writeEvents(client: pg.Client, objects: readonly TellObject[]): Promise<number | undefined> {
+  const events = objects.flatMap(({ kind, object, whats }) =>
+    whats.map((what) => ({ ...object, name: `${kind}.${what}` })),
+  );
+  if (events.length === 0) return undefined;
+  const { rows } = await client.query<{ first: number }>({
+    name: 'events_write',
+    text: WRITE,
+    values: [
+      events.map(({ name }) => name),
+      events.map(({ uuid }) => uuid),
+      events.map(({ ownerUuid }) => ownerUuid),
+      events.map(({ providerUuid }) => providerUuid),
+      events.map(({ text }) => text),
+    ],
+  });
+  return rows[0]?.first;
+}
+
+async function keepTold(client: pg.Client, objects: readonly TellObject[], first: number | undefined): Promise<void> {
+  await client.query({
+    name: 'events_keep',
+    text: KEEP,
+    values: [
+      objects.map(({ object }) => object.uuid),
+      objects.map(({ kind }) => kind),
+      objects.map(({ object }) => object.ownerUuid),
+      objects.map(({ object }) => object.providerUuid),
+      objects.map(({ object }) => object.change.position),
+      objects.map(({ state }) => state),
+      objects.map(({ kind, state }) => isOpen(kind, state)),
+      first ?? Number.MAX_SAFE_INTEGER,
+    ],
   });
 }
 
-async function firstOf(
-  client: pg.Client,
-  name: string,
-  text: string,
-  values: unknown[] | undefined,
-): Promise<number | undefined> {
-  if (values === undefined) return undefined;
-  const { rows } = await client.query<{ first: number | null }>({ name, text, values });
+async function writeDeleted(client: pg.Client, uuids: readonly string[]): Promise<number | undefined> {
+  const { rows } = await client.query<{ first: number | null }>({
+    name: 'events_deleted',
+    text: DELETED,
+    values: [uuids],
+  });
   return rows[0]?.first ?? undefined;
 }
 

@@ -30,6 +30,7 @@ import { serviceHandlers } from './handlers/service.ts';
 import { topologyHandlers } from './handlers/topology.ts';
 import { tunnelHandlers } from './handlers/tunnel.ts';
 import { userHandlers } from './handlers/user.ts';
+import { type WebhookPort, webhookHandlers } from './handlers/webhook.ts';
 import { registerHealth } from './health.ts';
 import type { AppliedStates } from './object-answer.ts';
 import { pathTemplate, templatesOf } from './path-methods.ts';
@@ -48,6 +49,8 @@ export interface ApiServices extends WriteServices {
   readonly rdnsSettled?: RdnsSettled | undefined;
   /** Absent: events are not served. */
   readonly eventStreams?: EventStreams | undefined;
+  /** Absent: there are no webhooks. */
+  readonly webhooks?: WebhookPort | undefined;
   readonly log: Logger;
   readonly isReady: () => Promise<boolean>;
   /** Further routes on the same listeners (routers' agents). */
@@ -94,6 +97,7 @@ export function createApi(services: ApiServices): Api {
     ...operatorHandlers({ pool }),
     ...quotaHandlers({ pool }),
     ...(services.eventStreams && eventHandlers(services.eventStreams)),
+    ...(services.webhooks && webhookHandlers({ pool, webhooks: services.webhooks })),
     ...auditHandlers({ pool }),
     ...topologyHandlers({ pool, pools, routersChanged: services.routersChanged }),
     ...tunnelHandlers({ pool, states, pools, waitApplied: services.waitApplied, now }),

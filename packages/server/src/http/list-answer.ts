@@ -26,10 +26,7 @@ export function judgeList({ query }: Call): Judged {
   const problems: Problem[] = [];
   const dst = typeof query.dst === 'string' ? judgeDestination(query.dst, problems) : undefined;
   const after = typeof query.cursor === 'string' ? sequenceOf(query.cursor) : 0;
-  if (after === undefined) {
-    const message = 'cursor: is not a cursor of this list; take it from the Link header of the page before';
-    problems.push({ field: '?cursor', code: 'malformed', message });
-  }
+  if (after === undefined) problems.push(notACursor);
   return judgedBy(problems, { dst, after } as ListFilter);
 }
 
@@ -117,14 +114,20 @@ async function page<Row extends { readonly sequence: number }>(
   return { ok: true, answer: more ? { body, headers: { link: nextLink(call, last) } } : { body } };
 }
 
-function nextLink(call: Call, last: number): string {
+export function nextLink(call: Call, last: number): string {
   const url = new URL(call.raw.url ?? '/', 'http://localhost');
   url.searchParams.set('cursor', last.toString(36));
   return `<${url.pathname}${url.search}>; rel="next"`;
 }
 
+export const notACursor: Problem = {
+  field: '?cursor',
+  code: 'malformed',
+  message: 'cursor: is not a cursor of this list; take it from the Link header of the page before',
+};
+
 /** The cursor is the sequence of the last object that was shown, in base 36. */
-function sequenceOf(cursor: string): number | undefined {
+export function sequenceOf(cursor: string): number | undefined {
   if (!/^[0-9a-z]{1,11}$/.test(cursor)) return undefined;
   const sequence = Number.parseInt(cursor, 36);
   return Number.isSafeInteger(sequence) ? sequence : undefined;

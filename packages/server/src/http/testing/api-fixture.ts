@@ -10,6 +10,8 @@ import { operations } from '@levee/contract/operations.ts';
 import { KEY_RANDOM_BYTES, makeKey } from '@levee/core/account/key.ts';
 import type { InnerPools } from '@levee/core/tunnel/allocation.ts';
 import { pino } from 'pino';
+import type { ResolveHost } from '../../backends/webhook/resolve-host.ts';
+import { createTargetJudge } from '../../backends/webhook/target.ts';
 import { transact } from '../../commands/executor.ts';
 import { createFirstOperator } from '../../commands/first-operator.ts';
 import { done } from '../../commands/outcome.ts';
@@ -69,6 +71,14 @@ export const nowhere: AppliedStates = {
   stateOf: () => ({ state: 'pending', reason: 'No router is enrolled.', applied: [] }),
 };
 
+/** No test asks the outside world what a name means. */
+const namesOfTests: ResolveHost = async (host) => {
+  if (host.endsWith('.example.net')) return { ok: true, addresses: ['192.0.2.80', '2001:db8::80'] };
+  if (host === 'inside.example.org') return { ok: true, addresses: ['192.0.2.81', '10.0.0.81'] };
+  if (host.endsWith('.example.org')) return { ok: false, exists: true, reason: 'DNS failed (ETIMEOUT)' };
+  return { ok: false, exists: false, reason: 'the name has no address' };
+};
+
 export const silent = pino({ level: 'silent' });
 
 const byId = new Map(operations.map((operation) => [operation.id, operation]));
@@ -105,6 +115,7 @@ export async function startApi(options: ApiFixtureOptions = {}): Promise<ApiFixt
     ),
   );
   const open = async (of: Database) => {
+    const judge = createTargetJudge({ allow: ['127.0.0.0/8'], resolve: namesOfTests });
     const streams = createEventStreams(of.pool, { heartbeatMilliseconds: 50 });
     const api = createApi({
       pool: options.wrapPool?.(of.pool) ?? of.pool,
@@ -113,6 +124,7 @@ export async function startApi(options: ApiFixtureOptions = {}): Promise<ApiFixt
       rateLimit: options.rateLimit,
       states: options.states ?? nowhere,
       eventStreams: streams,
+      webhooks: { judge, wake: () => {} },
       wake: () => {},
       waitApplied: async () => 'not-enforced',
       routersChanged: async () => {},

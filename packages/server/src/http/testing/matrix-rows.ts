@@ -9,6 +9,7 @@ import { rdnsRows } from './matrix/rdns.ts';
 import { serviceRows } from './matrix/service.ts';
 import { tunnelRows } from './matrix/tunnel.ts';
 import { userRows } from './matrix/user.ts';
+import { webhookRows } from './matrix/webhook.ts';
 import type { MatrixKit, Rows } from './matrix.ts';
 
 export function matrixRows(kit: MatrixKit): Rows {
@@ -20,6 +21,7 @@ export function matrixRows(kit: MatrixKit): Rows {
     ...serviceRows(kit),
     ...auditRows(kit),
     ...eventRows(kit),
+    ...webhookRows(kit),
     ...operatorRows(kit),
     ...tunnelRows(kit),
     ...rdnsRows(kit),

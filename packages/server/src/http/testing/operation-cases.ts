@@ -11,6 +11,7 @@ import { rdnsCases } from './cases/rdns.ts';
 import { serviceCases } from './cases/service.ts';
 import { tunnelCases } from './cases/tunnel.ts';
 import { userCases } from './cases/user.ts';
+import { webhookCases } from './cases/webhook.ts';
 import type { World } from './world.ts';
 
 export function operationCases(api: ApiFixture, world: World): OperationCases {
@@ -23,6 +24,7 @@ export function operationCases(api: ApiFixture, world: World): OperationCases {
     ...serviceCases(kit),
     ...auditCases(kit),
     ...eventCases(kit),
+    ...webhookCases(kit),
     ...operatorCases(kit),
     ...tunnelCases(kit),
     ...rdnsCases(kit),

@@ -76,14 +76,17 @@ create table webhook (
 );
 
 create index webhook_of_owner on webhook (owner_uuid, created_at);
+create index webhook_of_operator on webhook (uuid) where role = 'operator';
 
 create table webhook_delivery (
   uuid uuid not null,
   sequence bigint not null generated always as identity,
   webhook_uuid uuid not null,
   name text not null,
-  -- Null: a test, which is no event of an object.
+  -- Null: a test, which is no event of an object, with its own data.
   event_sequence bigint,
+  event_id text,
+  test_data json,
   created_at timestamptz not null default clock_timestamp(),
   state text not null default 'pending',
   -- Of this round: a repetition that was asked for begins another.
@@ -92,10 +95,11 @@ create table webhook_delivery (
   next_attempt_at timestamptz default clock_timestamp(),
   ended_at timestamptz,
   -- [{"at": …, "status": …, "duration_ms": …, "error": …}, …], the latest last.
-  attempts json not null default '[]',
+  attempts jsonb not null default '[]',
   constraint webhook_delivery_pkey primary key (uuid),
   constraint webhook_delivery_webhook foreign key (webhook_uuid) references webhook (uuid) on delete cascade,
   constraint webhook_delivery_event foreign key (event_sequence) references event (sequence),
+  constraint webhook_delivery_content check ((event_sequence is null) = (test_data is not null)),
   constraint webhook_delivery_once unique (webhook_uuid, event_sequence),
   constraint webhook_delivery_state check (state in ('pending', 'delivered', 'given_up', 'cancelled')),
   constraint webhook_delivery_due check ((state = 'pending') = (next_attempt_at is not null)),
