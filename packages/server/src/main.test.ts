@@ -53,7 +53,7 @@ async function until<T>(what: string, look: () => Promise<T | undefined>): Promi
 
 test('a new installation makes an operator key for its owner alone, and everything outlives a restart', async () => {
   const data = join(folder, 'fresh');
-  let server = await start(data);
+  let server = await start(data, { rateLimit: 5000 });
   try {
     const operator = server.newOperatorKey ?? '';
     assert.equal(readFileSync(join(data, 'operator.key'), 'utf8').trim(), operator);
@@ -69,6 +69,7 @@ test('a new installation makes an operator key for its owner alone, and everythi
     const { key } = issued.body;
     const rule = { dst: '203.0.113.7', protocol: 'udp', action: 'drop' };
     const kept = await ask(server, key, 'POST', '/firewall/rule', rule);
+    assert.equal(kept.headers.get('ratelimit-policy'), '"default";q=5000;w=60');
 
     // Nobody enforces: there is nothing to wait for, and the state says why.
     const begin = Date.now();

@@ -5,8 +5,9 @@ import { newUuid } from '../store/new-uuid.ts';
 import { createLocation, createRouter, enrolRouter, ensureLocalRouter } from '../store/routers.ts';
 import { type SeededProvider, seedDeletion, seedPriority, seedProvider, seedRule } from '../store/testing/seed.ts';
 import { startTestPostgres, type TestPostgres } from '../store/testing/test-postgres.ts';
+import { waitUntil } from '../store/testing/wait-until.ts';
 import { pruneAudit } from './audit-retention.ts';
-import { sweepOnce } from './sweeper.ts';
+import { startSweeper, sweepOnce } from './sweeper.ts';
 
 let postgres: TestPostgres;
 let database: Database;
@@ -100,4 +101,27 @@ test('entries older than the installation keeps them go, also many, and younger 
   assert.equal(await pruneAudit(database.pool, 11), 0);
   const { rows } = await database.pool.query(`select count(*)::int as n from audit where kind = 'filter'`);
   assert.equal(rows[0].n, 6001);
+});
+
+test('the sweeper forgets as it was told, and nothing when it was told nothing', async () => {
+  const old = async () =>
+    (await database.pool.query(`select from audit where at < now() - interval '9 days'`)).rows.length;
+  const begun = await old();
+  assert.ok(begun > 0);
+  let sweeps = 0;
+  const committed = () => {};
+  const watched = new Proxy(database.pool, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name);
+      if (name === 'query') sweeps++;
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  const keeping = startSweeper(watched, { committed, longestSleepMilliseconds: 10, forgetEveryMilliseconds: 0 });
+  await waitUntil(() => sweeps > 50, 'some sweeps');
+  await keeping.stop();
+  assert.equal(await old(), begun);
+  const forgetting = startSweeper(database.pool, { committed, auditKeepDays: 9 });
+  await waitUntil(async () => (await old()) === 0, 'the old entries to go');
+  await forgetting.stop();
 });
