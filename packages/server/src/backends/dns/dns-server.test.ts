@@ -107,6 +107,23 @@ describe('dig', { skip: missingPrograms('bind9-dnsutils', 'bind9-utils') }, () =
   });
 });
 
+test('one socket for both families knows an IPv4 secondary as what it is', async (t) => {
+  const zones = oneZone({ secondaries: [{ address: '127.0.0.1', port: 9 }] });
+  const server = await serve(t, zones, { listen: [{ host: '::', port: 0 }] });
+  for (const host of ['127.0.0.1', '::1']) {
+    const client = await tcpClient(t, { ...server.at, host }, host);
+    client.socket.write(framed(query));
+    client.socket.write(framed(queryOctets({ name: four, type: 'AXFR' })));
+    await waitUntil(() => client.received.length === 2, 'both answers');
+    const [answer, transfer] = client.received.map(readAnswer);
+    assert.equal(answer?.answers.length, 1);
+    assert.deepEqual([transfer?.code, transfer?.answers.length], host === '::1' ? [5, 0] : [0, 5]);
+  }
+  const datagrams = await udpClient(t, { ...server.at, host: '127.0.0.1' });
+  await datagrams.send(query);
+  await waitUntil(() => datagrams.received.length === 1, 'the answer');
+});
+
 describe('TCP', () => {
   test('many queries on one connection are answered in their order, however they are cut', async (t) => {
     const server = await serve(t, oneZone());
