@@ -43,11 +43,6 @@ function secretsIn(value: unknown, name = ''): string[] {
   return Object.entries(value).flatMap(([key, each]) => secretsIn(each, key));
 }
 
-/** Asked with `write`, and leave nothing that is different. */
-const withoutEntry: Readonly<Record<string, string>> = {
-  testWebhook: 'sends a test to its own target, and changes no object',
-};
-
 test('every operation that changes something leaves an entry with its id and request, and no entry holds a secret', async (context) => {
   const cases = operationCases(api, world);
   const secrets: string[] = [];
@@ -66,8 +61,7 @@ test('every operation that changes something leaves an entry with its id and req
         'select operation, key_uuid, host(source) as source, actor_uuid, before, after from audit where request_id = $1',
         [requestId],
       );
-      const why = withoutEntry[operation.id];
-      assert.equal(rows.length === 0, why !== undefined, why ?? 'no entry');
+      assert.ok(rows.length > 0, 'no entry');
       for (const row of rows) {
         assert.equal(row.operation, operation.id);
         assert.equal(row.actor_uuid, request.account);
