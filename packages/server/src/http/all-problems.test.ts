@@ -314,8 +314,21 @@ const cases: readonly Case[] = [
   {
     id: 'createApiKey',
     key: byUser,
-    ask: { body: { name: '', expires_at: past, sources: ['x', '192.0.2.1/24'], account_uuid: 'me' } },
-    wrong: ['/name', '/expires_at', '/sources/0', '/sources/1', '/account_uuid'],
+    ask: { body: { name: '', expires_at: past, sources: ['x', '192.0.2.1/24'], account_uuid: 'me', rate_limit: 0 } },
+    wrong: ['/name', '/expires_at', '/sources/0', '/sources/1', '/account_uuid', '/rate_limit'],
+  },
+  {
+    id: 'listAudit',
+    key: byUser,
+    ask: { query: '?kind=cat&order=up&since=yesterday&until=2&object_uuid=x&actor_uuid=me&cursor=%21&limit=0&page=1' },
+    wrong: ['?kind', '?order', '?since', '?until', '?object_uuid', '?actor_uuid', '?cursor', '?limit', '?page'],
+  },
+  {
+    id: 'setQuota',
+    params: () => ({ account_uuid: provider.uuid }),
+    key: byOperator,
+    ask: { body: { filters: -1, tunnels: '7', rdns: 1.5, users: 2147483648, cats: 1 } },
+    wrong: ['/filters', '/tunnels', '/rdns', '/users', '/cats'],
   },
   {
     id: 'createProvider',
@@ -355,6 +368,8 @@ async function stored(): Promise<string> {
     'router',
     'confirmation',
     'idempotency',
+    'quota',
+    'audit',
   ];
   const counts = tables.map(
     (table) => `(select md5(coalesce(string_agg(t::text, '|' order by t::text), '')) from ${table} t)`,
