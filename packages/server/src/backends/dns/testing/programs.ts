@@ -23,9 +23,9 @@ const probes = {
   bind9: 'named',
 } as const;
 
-/** What dig prints; each call asks once and waits 2 s at most. */
+/** What dig prints; each call asks once and waits 5 s at most. */
 export async function dig(server: DnsAddress, ...args: readonly string[]): Promise<string> {
-  const to = [`@${server.host}`, '-p', String(server.port), '+tries=1', '+time=2', '+nobadcookie'];
+  const to = [`@${server.host}`, '-p', String(server.port), '+tries=1', '+time=5', '+nobadcookie'];
   const { stdout } = await run('dig', [...to, ...args], { maxBuffer: 1 << 28 });
   return stdout;
 }
