@@ -1,21 +1,49 @@
 /** The interface and the routers' agents of one replica, on real HTTP and a real database. Test code only. */
-import { startAgents } from '../../agents/agents.ts';
+import { type Agents, startAgents } from '../../agents/agents.ts';
 import { agentPaths } from '../../agents/routes.ts';
+import { createDispatcher } from '../../backends/webhook/dispatcher.ts';
+import { createTargetJudge } from '../../backends/webhook/target.ts';
+import { type Events, startEvents } from '../../events/events.ts';
+import type { Renderers } from '../../events/objects.ts';
+import type { StreamsOptions } from '../../events/streams.ts';
 import { startChangeTail } from '../../store/change-tail.ts';
 import type { Database } from '../../store/database.ts';
 import { createApi } from '../api.ts';
+import { eventRenderers } from '../event-objects.ts';
 import { silent } from './api-fixture.ts';
 
 export interface ControlPlane {
   readonly url: string;
+  readonly agents: Agents;
+  readonly events: Events;
   stop(): Promise<void>;
 }
 
-export async function startControlPlane(database: Database): Promise<ControlPlane> {
+export interface ControlPlaneOptions {
+  readonly streams?: StreamsOptions;
+  /** Absent: the rows as `http` renders them. */
+  readonly renderers?: Renderers;
+}
+
+export async function startControlPlane(database: Database, options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const tail = await startChangeTail(database);
   const agents = await startAgents(database, tail, { heartbeatSeconds: 0.1 });
+  const { pool } = database;
+  const judge = createTargetJudge({ allow: ['127.0.0.0/8'] });
+  const webhooks = createDispatcher({ pool, judge });
+  const events = startEvents(database, {
+    tail,
+    registry: agents.registry,
+    view: agents.view,
+    renderers: options.renderers ?? eventRenderers({ pool, states: agents.view, hasSpeaker: false }),
+    alongside: webhooks.alongside,
+    tasks: [webhooks.task],
+    streams: { heartbeatMilliseconds: 100, ...options.streams },
+  });
   const api = createApi({
-    pool: database.pool,
+    pool,
+    eventStreams: events.streams,
+    webhooks: { judge, wake: (webhook) => webhooks.wake(webhook) },
     states: agents.view,
     wake: () => tail.wake(),
     waitApplied: (...change) => agents.view.waitApplied(...change),
@@ -28,7 +56,10 @@ export async function startControlPlane(database: Database): Promise<ControlPlan
   const { port } = await api.listen({ host: '127.0.0.1', port: 0 });
   return {
     url: `http://127.0.0.1:${port}`,
+    agents,
+    events,
     async stop() {
+      await events.stop();
       await agents.stop();
       await api.close(500);
       await tail.stop();
