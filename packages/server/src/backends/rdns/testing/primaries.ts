@@ -32,8 +32,8 @@ const zoneText = (zone: string, more: readonly string[]) =>
   [
     `$ORIGIN ${zone}.`,
     '$TTL 300',
-    '@ IN SOA ns1.example.net. hostmaster.example.net. 1 3600 600 86400 60',
-    '@ IN NS ns1.example.net.',
+    '@ IN SOA ns1.example.org. hostmaster.example.org. 1 3600 600 86400 60',
+    '@ IN NS ns1.example.org.',
     ...more,
     '',
   ].join('\n');
