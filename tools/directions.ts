@@ -49,7 +49,7 @@ const pureModules: Record<string, readonly string[] | null> = {
   'node:buffer': null,
   'node:crypto': ['createHash', 'hash', 'createHmac', 'timingSafeEqual'],
   'node:net': ['isIP', 'isIPv4', 'isIPv6', 'BlockList', 'SocketAddress'],
-  'node:url': ['domainToASCII', 'domainToUnicode'],
+  'node:url': ['domainToASCII'],
   'node:util': null,
 };
 
