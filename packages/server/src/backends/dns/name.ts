@@ -73,8 +73,12 @@ export function labelsOf(name: string): string[] {
   return name === '' ? [] : name.split('.');
 }
 
+/** Nearly every name there is: told by one look, where octet by octet a million records take 20 s. */
+const plainName = /^[A-Za-z0-9_/-]{1,63}(?:\.[A-Za-z0-9_/-]{1,63})*$/;
+
 /** Whether text is a name that fits into a message. */
 export function isName(name: string): boolean {
+  if (name.length <= longestName - 2 && plainName.test(name)) return true;
   let octets = 1;
   for (const label of labelsOf(name)) {
     const length = labelOctets(label)?.length;

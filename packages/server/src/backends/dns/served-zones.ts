@@ -156,14 +156,10 @@ function checkSettings(zone: ZoneSettings): void {
 
 function ownerKey(zone: ZoneSettings, owner: string): string {
   const inside = owner.length - zone.name.length - 1;
-  if (inside > 0 && owner.endsWith(zone.name) && owner[inside] === '.' && isName(owner) && owner === lower(owner)) {
+  if (inside > 0 && owner.endsWith(zone.name) && owner[inside] === '.' && isName(owner) && !/[A-Z]/.test(owner)) {
     return treeKey(labelsOf(owner.slice(0, inside)));
   }
   throw new RangeError(`${JSON.stringify(owner)} is no name inside zone ${zone.name}`);
-}
-
-function lower(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
 function checkTarget(owner: string, target: string): string {
