@@ -30,6 +30,8 @@ export interface ServedLevee {
   /** `http://127.0.0.1:<port>` */
   readonly address: string;
   readonly operatorKey: string;
+  /** Where the embedded DNS server answers: `127.0.0.1:<port>`. */
+  readonly dnsAddress: string;
   /** `firstEvent`: the answer never ends; what is read of it is its first event. */
   send(request: ServedRequest, firstEvent?: boolean): Promise<ServedReply>;
   /** The answer to a request that must be carried out. */
@@ -46,7 +48,15 @@ export async function serveLevee(): Promise<ServedLevee> {
   const dataDirectory = mkdtempSync(join(tmpdir(), `levee-served-${process.pid}-`));
   const clean = () => rmSync(dataDirectory, { recursive: true, force: true });
   const listen = { host: '127.0.0.1', port: 0 };
-  const started = await startServer({ listen, dataDirectory, log: pino({ level: 'silent' }) }).catch((error) => {
+  const started = await startServer({
+    listen,
+    dataDirectory,
+    log: pino({ level: 'silent' }),
+    dns: { listen: [listen], answersPerSecond: 0 },
+    // Every name leads to this machine, where nobody takes webhooks.
+    webhookAllow: ['127.0.0.0/8'],
+    resolveHost: async () => ({ ok: true, addresses: ['127.0.0.1'] }),
+  }).catch((error) => {
     clean();
     throw error;
   });
@@ -84,6 +94,7 @@ export async function serveLevee(): Promise<ServedLevee> {
   return {
     address: server.address,
     operatorKey,
+    dnsAddress: (server.dns?.addresses ?? []).map(({ host, port }) => `${host}:${port}`).join(),
     send,
     good,
     async keyOf(account, options = {}) {

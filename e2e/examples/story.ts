@@ -41,12 +41,13 @@ const opening = ['createProvider', 'createLocation', 'createRouter', 'createRdns
 /** Comes last, in this order: they take away what others need. */
 const closing = [
   'replaceFirewallRules',
+  'revokeApiKey',
   'deleteUserIps',
   'deleteUser',
   'deleteRdnsZone',
   'deleteRouter',
   'deleteLocation',
-  'revokeApiKey',
+  'deleteProvider',
 ];
 const phases: readonly ((operation: Operation) => boolean)[] = [
   ({ method, params, roles }) => method === 'POST' && params === undefined && !roles.includes('user'),
@@ -68,7 +69,10 @@ export function inOrder(served: readonly Operation[]): readonly Operation[] {
 }
 
 /** Where the object of a path is made, if not by a POST to the path before its parameter. */
-const madeAt: Readonly<Record<string, string>> = { '/attacks': '/operator/attack' };
+const madeAt: Readonly<Record<string, string>> = {
+  '/attacks': '/operator/attack',
+  '/webhook/{uuid}/delivery': '/webhook/{uuid}/test',
+};
 
 export async function tellStory(now: () => number = Date.now): Promise<Story> {
   const stage = await startStage();
@@ -95,8 +99,10 @@ export async function tellStory(now: () => number = Date.now): Promise<Story> {
       let value = made.get(madeAt[before] ?? before);
       if (name === 'account_uuid') value = made.get('/operator/provider');
       else if (name === 'change_uuid') value = await stage.unconfirmedChange(keyFor(operation));
-      if (value === undefined)
-        throw new Error(`${operation.id}: nothing was made at ${before} that {${name}} could name`);
+      if (value === undefined) {
+        const refused = told.filter(({ status }) => status !== 200).map(({ sent, answer }) => [sent, answer]);
+        throw new Error(`nothing was made at ${before} that {${name}} could name; ${JSON.stringify(refused)}`);
+      }
       path = path.replace(`{${name}}`, value);
     }
     return path;
@@ -115,7 +121,10 @@ export async function tellStory(now: () => number = Date.now): Promise<Story> {
       made.set('/flowrule', await stage.flowrule('203.0.113.7', made.get('/operator/attack')));
     }
     const path = await pathOf(operation);
-    const needed = new URLSearchParams(examplesOf(operation, true)).toString();
+    const isStream = operation.answerMedia === 'text/event-stream';
+    // A stream is asked for what was before, so that it has something to tell.
+    const asked = [...examplesOf(operation, true), ...(isStream ? examplesOf(operation, false) : [])];
+    const needed = new URLSearchParams(asked).toString();
     const body = operation.example?.body;
     normaliser.sent(body);
     const request = {
@@ -125,13 +134,13 @@ export async function tellStory(now: () => number = Date.now): Promise<Story> {
       headers: operation.waits ? { prefer: 'wait=10' } : {},
       ...(body !== undefined && { body: real(JSON.stringify(body)) }),
     };
-    const { status, text } = await stage.send(request, operation.answerMedia === 'text/event-stream');
+    const { status, text } = await stage.send(request, isStream);
     const isJson = operation.answerMedia === undefined;
     const answer: unknown = isJson ? JSON.parse(text) : text;
     const sent = `${request.method} ${request.path} ${request.body ?? ''}`;
     if (status === 200 && operation.method === 'POST') await remember(operation, answer as { uuid?: string });
     told.push({ operation, sent, status, answer, normalised: normaliser.normalise(answer) });
-    if (operation.method !== 'GET' || operation.answerMedia === 'text/event-stream') return;
+    if (operation.method !== 'GET' || isStream) return;
     for (const [name, value] of examplesOf(operation, false)) {
       const query = new URLSearchParams([...examplesOf(operation, true), [name, value]]);
       const reply = await stage.send({ ...request, path: `${path}?${query}` }, false);

@@ -12,6 +12,7 @@ import { type DnsServer, type DnsServerOptions, startDnsServer } from './backend
 import { startForwardChecks } from './backends/rdns/forward-check.ts';
 import { startRdnsReconciler } from './backends/rdns/reconciler.ts';
 import { createDispatcher } from './backends/webhook/dispatcher.ts';
+import type { ResolveHost } from './backends/webhook/resolve-host.ts';
 import { createTargetJudge } from './backends/webhook/target.ts';
 import { startEvents } from './events/events.ts';
 import { createApi } from './http/api.ts';
@@ -45,6 +46,8 @@ export interface ServerConfig {
   readonly dns?: Pick<DnsServerOptions, 'listen' | 'answersPerSecond'> | undefined;
   /** Subnets that webhooks may reach although they are not public. */
   readonly webhookAllow?: readonly string[] | undefined;
+  /** From the names of webhooks' targets to addresses; absent: DNS. */
+  readonly resolveHost?: ResolveHost | undefined;
   readonly log: Logger;
 }
 
@@ -129,7 +132,7 @@ async function start(
     log: tell,
   });
 
-  const judge = createTargetJudge({ allow: config.webhookAllow });
+  const judge = createTargetJudge({ allow: config.webhookAllow, resolve: config.resolveHost });
   const webhooks = createDispatcher({ pool: database.pool, judge });
   const events = startEvents(database, {
     tail,

@@ -45,19 +45,37 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "bytes": 0
     }
   },
+  "changeProvider": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa000",
+    "name": "Example Hosting",
+    "prefixes": [
+      "192.0.2.0/24",
+      "203.0.113.0/24"
+    ],
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z",
+    "removed": {
+      "firewall_rules": 0,
+      "filters": 0,
+      "tunnels": 0,
+      "rdns": 0,
+      "flowrules": 0
+    },
+    "tunnels_changed": 0
+  },
   "changeRdnsZone": {
     "uuid": "01890a5d-ac96-774b-bcce-b302099aa003",
     "zone": "113.0.203.in-addr.arpa",
-    "driver": "rfc2136",
+    "driver": "embedded",
     "covers": [
       "203.0.113.0/24"
     ],
-    "server": "192.0.2.53:53",
+    "nameservers": [
+      "ns1.example.net",
+      "ns2.example.net"
+    ],
     "ttl": 3600,
-    "tsig": {
-      "name": "levee",
-      "algorithm": "hmac-sha256"
-    },
+    "serial": 1795182024,
     "status": {
       "records_applied": 0,
       "records_pending": 1,
@@ -111,8 +129,20 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       }
     ]
   },
+  "changeWebhook": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
+    "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+    "state": "active",
+    "url": "https://hooks.example.net/levee",
+    "events": [
+      "*"
+    ],
+    "disabled": false,
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z"
+  },
   "confirmChange": {
-    "change_uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
+    "change_uuid": "01890a5d-ac96-774b-bcce-b302099aa00d",
     "confirmed_at": "2026-01-31T12:00:00.000Z",
     "message": "The change is confirmed and stays."
   },
@@ -125,7 +155,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "198.51.100.0/24"
     ],
     "created_at": "2026-01-31T12:00:00.000Z",
-    "key": "lv_u_shown-this-once"
+    "key": "lv_u_ExampleExampleExampleExampleExampleExampleE_ampleE"
   },
   "createFilter": {
     "uuid": "01890a5d-ac96-774b-bcce-b302099aa008",
@@ -203,16 +233,16 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   "createRdns": {
     "uuid": "01890a5d-ac96-774b-bcce-b302099aa00a",
     "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
-    "state": "pending",
-    "state_reason": "The DNS server of 113.0.203.in-addr.arpa has not been tried yet.",
+    "state": "active",
     "ips": "203.0.113.7",
     "record": "mail.example.net",
     "applied": [
       {
         "zone": "113.0.203.in-addr.arpa",
-        "driver": "rfc2136",
-        "state": "pending",
-        "reason": "The DNS server of 113.0.203.in-addr.arpa has not been tried yet."
+        "driver": "embedded",
+        "state": "active",
+        "at": "2026-01-31T12:00:00.000Z",
+        "latency_ms": 12
       }
     ],
     "created_at": "2026-01-31T12:00:00.000Z",
@@ -221,16 +251,16 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   "createRdnsZone": {
     "uuid": "01890a5d-ac96-774b-bcce-b302099aa003",
     "zone": "113.0.203.in-addr.arpa",
-    "driver": "rfc2136",
+    "driver": "embedded",
     "covers": [
       "203.0.113.0/24"
     ],
-    "server": "192.0.2.53:53",
+    "nameservers": [
+      "ns1.example.net",
+      "ns2.example.net"
+    ],
     "ttl": 300,
-    "tsig": {
-      "name": "levee",
-      "algorithm": "hmac-sha256"
-    },
+    "serial": 1795182022,
     "status": {
       "records_applied": 0,
       "records_pending": 0,
@@ -248,7 +278,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "2001:db8:ffff::1"
     ],
     "created_at": "2026-01-31T12:00:00.000Z",
-    "enrollment_token": "shown-this-once",
+    "enrollment_token": "ExampleExampleExampleExampleExam",
     "enrollment_expires_at": "2026-01-31T13:00:00.000Z"
   },
   "createTunnel": {
@@ -307,6 +337,20 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "created_at": "2026-01-31T12:00:00.000Z",
     "updated_at": "2026-01-31T12:00:00.000Z"
   },
+  "createWebhook": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
+    "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+    "state": "active",
+    "url": "https://hooks.example.net/levee",
+    "events": [
+      "firewall_rule.failed",
+      "attack.*"
+    ],
+    "disabled": false,
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z",
+    "secret": "whsec_ExampleExampleExampleExampleExampleExampleE="
+  },
   "deleteFilter": {
     "uuid": "01890a5d-ac96-774b-bcce-b302099aa008",
     "state": "marked_for_deletion",
@@ -325,15 +369,15 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "uuid": "01890a5d-ac96-774b-bcce-b302099aa00a",
     "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
     "state": "marked_for_deletion",
-    "state_reason": "The DNS server of 113.0.203.in-addr.arpa has not been tried yet.",
     "ips": "203.0.113.7",
     "record": "mail.example.net",
     "applied": [
       {
         "zone": "113.0.203.in-addr.arpa",
-        "driver": "rfc2136",
-        "state": "pending",
-        "reason": "The DNS server of 113.0.203.in-addr.arpa has not been tried yet."
+        "driver": "embedded",
+        "state": "removed",
+        "at": "2026-01-31T12:00:00.000Z",
+        "latency_ms": 12
       }
     ],
     "created_at": "2026-01-31T12:00:00.000Z",
@@ -353,6 +397,17 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "state": "marked_for_deletion",
     "message": "The tunnel is marked for deletion."
   },
+  "deleteUser": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+    "state": "marked_for_deletion",
+    "message": "The user is marked for deletion.",
+    "removed": {
+      "firewall_rules": 2,
+      "filters": 0,
+      "tunnels": 0,
+      "rdns": 0
+    }
+  },
   "deleteUserIps": {
     "uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
     "provider_uuid": "01890a5d-ac96-774b-bcce-b302099aa000",
@@ -365,8 +420,16 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "created_at": "2026-01-31T12:00:00.000Z",
     "updated_at": "2026-01-31T12:00:00.000Z",
     "removed": {
-      "firewall_rules": 0
-    }
+      "firewall_rules": 0,
+      "filters": 0,
+      "tunnels": 0,
+      "rdns": 0
+    },
+    "tunnels_changed": 0
+  },
+  "deleteWebhook": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
+    "message": "The webhook is deleted, with its deliveries."
   },
   "explainPacket": {
     "verdict": "drop",
@@ -384,7 +447,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   },
   "listApiKeys": [
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00f",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa011",
       "account_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "name": "test",
       "read_only": false,
@@ -412,7 +475,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "vectors": [
         "udp-amplification-dns"
       ],
-      "started_at": "2025-04-13T11:00:00.000Z",
+      "started_at": "2025-04-13T10:00:00.000Z",
       "peak_pps": 1250000,
       "peak_bps": 9800000000,
       "mitigation": "observe",
@@ -467,14 +530,14 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "at": "2026-01-31T12:00:00.000Z",
       "operation": "createApiKey",
       "kind": "api_key",
-      "object_uuid": "01890a5d-ac96-774b-bcce-b302099aa00f",
+      "object_uuid": "01890a5d-ac96-774b-bcce-b302099aa011",
       "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "actor": {
-        "uuid": "01890a5d-ac96-774b-bcce-b302099aa02b",
+        "uuid": "01890a5d-ac96-774b-bcce-b302099aa037",
         "role": "operator"
       },
       "after": {
-        "uuid": "01890a5d-ac96-774b-bcce-b302099aa00f",
+        "uuid": "01890a5d-ac96-774b-bcce-b302099aa011",
         "account_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
         "name": "test",
         "read_only": false,
@@ -613,7 +676,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       }
     },
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00d",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00f",
       "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "state": "active",
       "dst": "203.0.113.9",
@@ -640,7 +703,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   ],
   "listFlowrules": [
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00e",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa010",
       "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "state": "proposed",
       "state_reason": "No BGP speaker is configured: the rule is shown and announced nowhere.",
@@ -674,7 +737,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "vectors": [
         "udp-amplification-dns"
       ],
-      "started_at": "2025-04-13T11:00:00.000Z",
+      "started_at": "2025-04-13T10:00:00.000Z",
       "peak_pps": 1250000,
       "peak_bps": 9800000000,
       "mitigation": "observe",
@@ -830,7 +893,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       }
     },
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00d",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00f",
       "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "state": "active",
       "dst": "203.0.113.9",
@@ -857,7 +920,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   ],
   "listProviderFlowrules": [
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00e",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa010",
       "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "state": "proposed",
       "state_reason": "No BGP speaker is configured: the rule is shown and announced nowhere.",
@@ -878,8 +941,8 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa000",
       "name": "Example Hosting",
       "prefixes": [
-        "203.0.113.0/24",
-        "2001:db8::/32"
+        "192.0.2.0/24",
+        "203.0.113.0/24"
       ],
       "created_at": "2026-01-31T12:00:00.000Z",
       "updated_at": "2026-01-31T12:00:00.000Z"
@@ -889,16 +952,16 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa00a",
       "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
-      "state": "pending",
-      "state_reason": "The DNS server of 113.0.203.in-addr.arpa has not been tried yet.",
+      "state": "active",
       "ips": "203.0.113.7",
       "record": "mail.example.net",
       "applied": [
         {
           "zone": "113.0.203.in-addr.arpa",
-          "driver": "rfc2136",
-          "state": "pending",
-          "reason": "The DNS server of 113.0.203.in-addr.arpa has not been tried yet."
+          "driver": "embedded",
+          "state": "active",
+          "at": "2026-01-31T12:00:00.000Z",
+          "latency_ms": 12
         }
       ],
       "created_at": "2026-01-31T12:00:00.000Z",
@@ -909,19 +972,21 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa003",
       "zone": "113.0.203.in-addr.arpa",
-      "driver": "rfc2136",
+      "driver": "embedded",
       "covers": [
         "203.0.113.0/24"
       ],
-      "server": "192.0.2.53:53",
+      "nameservers": [
+        "ns1.example.net",
+        "ns2.example.net"
+      ],
       "ttl": 3600,
-      "tsig": {
-        "name": "levee",
-        "algorithm": "hmac-sha256"
-      },
+      "serial": 1795182025,
       "status": {
-        "records_applied": 0,
-        "records_pending": 1,
+        "reachable": true,
+        "checked_at": "2026-01-31T12:00:00.000Z",
+        "records_applied": 1,
+        "records_pending": 0,
         "records_failed": 0
       },
       "created_at": "2026-01-31T12:00:00.000Z",
@@ -992,6 +1057,76 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       }
     ]
   },
+  "listUsers": [
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "provider_uuid": "01890a5d-ac96-774b-bcce-b302099aa000",
+      "username": "alice",
+      "email": "alice@example.net",
+      "name": "Alice",
+      "ips": [
+        "203.0.113.0/28",
+        "203.0.113.16/28"
+      ],
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z"
+    }
+  ],
+  "listWebhookDeliveries": [
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa036",
+      "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
+      "event": "rdns.active",
+      "event_id": "2a25fb19-12",
+      "state": "pending",
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "next_attempt_at": "2026-01-31T12:00:00.000Z",
+      "attempts": [
+        {
+          "at": "2026-01-31T12:00:00.000Z",
+          "error": "hooks.example.net refuses connections to port 443",
+          "duration_ms": 12
+        }
+      ]
+    },
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00e",
+      "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
+      "event": "webhook.test",
+      "state": "pending",
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "next_attempt_at": "2026-01-31T12:00:00.000Z",
+      "attempts": [
+        {
+          "at": "2026-01-31T12:00:00.000Z",
+          "error": "hooks.example.net refuses connections to port 443",
+          "duration_ms": 12
+        },
+        {
+          "at": "2026-01-31T12:00:00.000Z",
+          "error": "hooks.example.net refuses connections to port 443",
+          "duration_ms": 12
+        }
+      ]
+    }
+  ],
+  "listWebhooks": [
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
+      "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "state": "failing",
+      "state_reason": "The last attempt: hooks.example.net refuses connections to port 443.",
+      "url": "https://hooks.example.net/levee",
+      "events": [
+        "*"
+      ],
+      "disabled": false,
+      "failing_since": "2026-01-31T12:00:00.000Z",
+      "former_secret_valid_until": "2026-02-01T12:00:00.000Z",
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z"
+    }
+  ],
   "readAttack": [
     {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa005",
@@ -1003,7 +1138,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "vectors": [
         "udp-amplification-dns"
       ],
-      "started_at": "2025-04-13T11:00:00.000Z",
+      "started_at": "2025-04-13T10:00:00.000Z",
       "peak_pps": 1250000,
       "peak_bps": 9800000000,
       "mitigation": "observe",
@@ -1017,16 +1152,17 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       ],
       "samples": [
         {
-          "at": "2025-04-13T11:00:00.000Z",
+          "at": "2025-04-13T10:00:00.000Z",
           "pps": 1250000,
           "bps": 9800000000
         }
       ],
       "flowrules": [
-        "01890a5d-ac96-774b-bcce-b302099aa00e"
+        "01890a5d-ac96-774b-bcce-b302099aa010"
       ]
     }
   ],
+  "readEvents": "retry: 2000\n\nid: 2a25fb19-0\n\nid: 2a25fb19-1\nevent: attack.started\ndata: {\"id\":\"2a25fb19-1\",\"type\":\"attack.started\",\"timestamp\":\"2026-11-20T13:40:21.986Z\",\"data\":{\"uuid\":\"01890a5d-ac96-774b-bcce-b302099aa005\",\"owner_uuid\":\"01890a5d-ac96-774b-bcce-b302099a8057\",\"dst\":\"203.0.113.7\",\"state\":\"ongoing\",\"source\":\"scrubbing-centre\",\"external_id\":\"incident-4711\",\"vectors\":[\"udp-amplification-dns\"],\"started_at\":\"2026-01-31T12:00:00.000Z\",\"peak_pps\":1250000,\"peak_bps\":9800000000,\"mitigation\":\"observe\",\"created_at\":\"2026-11-20T13:40:21.956Z\",\"updated_at\":\"2026-11-20T13:40:21.956Z\"}}\n\n",
   "readFilter": [
     {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa008",
@@ -1091,7 +1227,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   ],
   "readFlowrule": [
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00e",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa010",
       "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "state": "proposed",
       "state_reason": "No BGP speaker is configured: the rule is shown and announced nowhere.",
@@ -1131,19 +1267,21 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   "readRdnsZone": {
     "uuid": "01890a5d-ac96-774b-bcce-b302099aa003",
     "zone": "113.0.203.in-addr.arpa",
-    "driver": "rfc2136",
+    "driver": "embedded",
     "covers": [
       "203.0.113.0/24"
     ],
-    "server": "192.0.2.53:53",
+    "nameservers": [
+      "ns1.example.net",
+      "ns2.example.net"
+    ],
     "ttl": 3600,
-    "tsig": {
-      "name": "levee",
-      "algorithm": "hmac-sha256"
-    },
+    "serial": 1795182025,
     "status": {
-      "records_applied": 0,
-      "records_pending": 1,
+      "reachable": true,
+      "checked_at": "2026-01-31T12:00:00.000Z",
+      "records_applied": 1,
+      "records_pending": 0,
       "records_failed": 0
     },
     "created_at": "2026-01-31T12:00:00.000Z",
@@ -1209,6 +1347,35 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       ]
     }
   ],
+  "readTunnelConfig": "# GRE tunnel 01890a5d-ac96-774b-bcce-b302099aa009 to edge1 at fra1\n# For a root shell; until the next start. Addresses of ips that this machine itself has: ip address add ADDRESS dev lo\n# Where they belong to machines behind it: sysctl -w net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1\n# 198.51.100.10 has to be an address of this machine; behind address translation put the translated-to one here.\nip link add name lv1 mtu 1472 type gre local 198.51.100.10 remote 192.0.2.1 ttl 64 key 1\nip link set dev lv1 alias 01890a5d-ac96-774b-bcce-b302099aa009\nip address add 10.48.0.3/31 dev lv1\nip address add fd6c:6576:6565::3/127 dev lv1 nodad\nip link set dev lv1 up\n# Replies go back through the tunnel, all else as before.\nip route replace default via 10.48.0.2 dev lv1 metric 100 table 10001\nip rule add from 203.0.113.0/28 lookup main suppress_prefixlength 0 priority 1000\nip rule add from 203.0.113.0/28 lookup 10001 priority 1001\n# TCP: segments that fit the tunnel, in both directions.\nnft -f - <<'EOF'\ntable inet levee_1\ndelete table inet levee_1\ntable inet levee_1 {\n  chain in {\n    type filter hook prerouting priority mangle; policy accept;\n    iifname \"lv1\" meta nfproto ipv4 tcp flags syn tcp option maxseg size set 1432\n    iifname \"lv1\" meta nfproto ipv6 tcp flags syn tcp option maxseg size set 1412\n  }\n  chain out {\n    type filter hook postrouting priority mangle; policy accept;\n    oifname \"lv1\" meta nfproto ipv4 tcp flags syn tcp option maxseg size set 1432\n    oifname \"lv1\" meta nfproto ipv6 tcp flags syn tcp option maxseg size set 1412\n  }\n}\nEOF\n",
+  "readUser": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+    "provider_uuid": "01890a5d-ac96-774b-bcce-b302099aa000",
+    "username": "alice",
+    "email": "alice@example.net",
+    "name": "Alice",
+    "ips": [
+      "203.0.113.0/28",
+      "203.0.113.16/28"
+    ],
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z"
+  },
+  "readWebhook": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
+    "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+    "state": "failing",
+    "state_reason": "The last attempt: hooks.example.net refuses connections to port 443.",
+    "url": "https://hooks.example.net/levee",
+    "events": [
+      "*"
+    ],
+    "disabled": false,
+    "failing_since": "2026-01-31T12:00:00.000Z",
+    "former_secret_valid_until": "2026-02-01T12:00:00.000Z",
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z"
+  },
   "recordAttack": {
     "uuid": "01890a5d-ac96-774b-bcce-b302099aa005",
     "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
@@ -1219,7 +1386,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "vectors": [
       "udp-amplification-dns"
     ],
-    "started_at": "2025-04-13T11:00:00.000Z",
+    "started_at": "2025-04-13T10:00:00.000Z",
     "peak_pps": 1250000,
     "peak_bps": 9800000000,
     "mitigation": "observe",
@@ -1252,7 +1419,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "2001:db8:ffff::1"
     ],
     "created_at": "2026-01-31T12:00:00.000Z",
-    "enrollment_token": "shown-this-once",
+    "enrollment_token": "ExampleExampleExampl_ExampleExam",
     "enrollment_expires_at": "2026-01-31T13:00:00.000Z",
     "message": "The router's present key works until the token is used, and no longer."
   },
@@ -1260,7 +1427,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "dst": "203.0.113.7",
     "rules": [
       {
-        "uuid": "01890a5d-ac96-774b-bcce-b302099aa03a",
+        "uuid": "01890a5d-ac96-774b-bcce-b302099aa046",
         "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
         "state": "active",
         "dst": "203.0.113.7",
@@ -1292,6 +1459,21 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   "resetUserPassword": {
     "message": "The password has been reset."
   },
+  "retryWebhookDelivery": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00e",
+    "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
+    "event": "webhook.test",
+    "state": "pending",
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "next_attempt_at": "2026-01-31T12:00:00.000Z",
+    "attempts": [
+      {
+        "at": "2026-01-31T12:00:00.000Z",
+        "error": "hooks.example.net refuses connections to port 443",
+        "duration_ms": 12
+      }
+    ]
+  },
   "revokeApiKey": {
     "uuid": "01890a5d-ac96-774b-bcce-b302099aa00b",
     "account_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
@@ -1303,6 +1485,22 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "revoked_at": "2026-01-31T12:00:00.000Z",
     "created_at": "2026-01-31T12:00:00.000Z",
     "message": "The API key is revoked."
+  },
+  "rotateWebhookSecret": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
+    "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+    "state": "failing",
+    "state_reason": "The last attempt: hooks.example.net refuses connections to port 443.",
+    "url": "https://hooks.example.net/levee",
+    "events": [
+      "*"
+    ],
+    "disabled": false,
+    "failing_since": "2026-01-31T12:00:00.000Z",
+    "former_secret_valid_until": "2026-02-01T12:00:00.000Z",
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z",
+    "secret": "whsec_ExampleExampleExampleExampleExampleExampleE="
   },
   "setQuota": {
     "account_uuid": "01890a5d-ac96-774b-bcce-b302099aa000",
@@ -1325,19 +1523,28 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       }
     }
   },
+  "testWebhook": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00e",
+    "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
+    "event": "webhook.test",
+    "state": "pending",
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "next_attempt_at": "2026-01-31T12:00:00.000Z",
+    "attempts": []
+  },
   "updateRdns": {
     "uuid": "01890a5d-ac96-774b-bcce-b302099aa00a",
     "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
-    "state": "pending",
-    "state_reason": "The DNS server of 113.0.203.in-addr.arpa has not been tried yet.",
+    "state": "active",
     "ips": "203.0.113.7",
     "record": "mail.example.net",
     "applied": [
       {
         "zone": "113.0.203.in-addr.arpa",
-        "driver": "rfc2136",
-        "state": "pending",
-        "reason": "The DNS server of 113.0.203.in-addr.arpa has not been tried yet."
+        "driver": "embedded",
+        "state": "active",
+        "at": "2026-01-31T12:00:00.000Z",
+        "latency_ms": 12
       }
     ],
     "created_at": "2026-01-31T12:00:00.000Z",
@@ -1357,7 +1564,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       ]
     },
     "api_key": {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00f",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa011",
       "account_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "name": "test",
       "read_only": false,
@@ -1369,7 +1576,7 @@ export const recordedErrors: Readonly<Record<string, unknown>> = {
   "body_too_large": {
     "error": "body_too_large",
     "message": "The body exceeds 1 MiB.",
-    "request_id": "01890a5d-ac96-774b-bcce-b302099aa037"
+    "request_id": "01890a5d-ac96-774b-bcce-b302099aa043"
   },
   "conflict": {
     "error": "conflict",
@@ -1382,7 +1589,7 @@ export const recordedErrors: Readonly<Record<string, unknown>> = {
         "message": "ips.0: 203.0.113.0/29 overlaps a subnet that is in use already"
       }
     ],
-    "request_id": "01890a5d-ac96-774b-bcce-b302099aa034"
+    "request_id": "01890a5d-ac96-774b-bcce-b302099aa040"
   },
   "idempotency_key_reused": {
     "error": "idempotency_key_reused",
@@ -1395,12 +1602,12 @@ export const recordedErrors: Readonly<Record<string, unknown>> = {
         "message": "Idempotency-Key: was used before with another request; a new request needs a new key"
       }
     ],
-    "request_id": "01890a5d-ac96-774b-bcce-b302099aa039"
+    "request_id": "01890a5d-ac96-774b-bcce-b302099aa045"
   },
   "invalid_api_key": {
     "error": "invalid_api_key",
     "message": "The API key in x-api-key is not valid: it is unknown, misspelt, revoked or expired.",
-    "request_id": "01890a5d-ac96-774b-bcce-b302099aa02d"
+    "request_id": "01890a5d-ac96-774b-bcce-b302099aa039"
   },
   "invalid_json": {
     "error": "invalid_json",
@@ -1412,7 +1619,7 @@ export const recordedErrors: Readonly<Record<string, unknown>> = {
         "message": "The body is not a valid JSON text."
       }
     ],
-    "request_id": "01890a5d-ac96-774b-bcce-b302099aa036"
+    "request_id": "01890a5d-ac96-774b-bcce-b302099aa042"
   },
   "ip_not_allowed": {
     "error": "ip_not_allowed",
@@ -1425,17 +1632,17 @@ export const recordedErrors: Readonly<Record<string, unknown>> = {
         "message": "dst: 198.51.100.7 is not within the caller's addresses; it must lie inside one of the user's subnets"
       }
     ],
-    "request_id": "01890a5d-ac96-774b-bcce-b302099aa032"
+    "request_id": "01890a5d-ac96-774b-bcce-b302099aa03e"
   },
   "missing_api_key": {
     "error": "missing_api_key",
     "message": "The x-api-key header is missing: every operation needs an API key in it.",
-    "request_id": "01890a5d-ac96-774b-bcce-b302099aa02c"
+    "request_id": "01890a5d-ac96-774b-bcce-b302099aa038"
   },
   "not_found": {
     "error": "not_found",
     "message": "Nothing is here for this key: the path or the object does not exist.",
-    "request_id": "01890a5d-ac96-774b-bcce-b302099aa033"
+    "request_id": "01890a5d-ac96-774b-bcce-b302099aa03f"
   },
   "operator_key_required": {
     "error": "operator_key_required",
@@ -1447,7 +1654,7 @@ export const recordedErrors: Readonly<Record<string, unknown>> = {
         "message": "This operation needs a key of an operator; the key is of a user."
       }
     ],
-    "request_id": "01890a5d-ac96-774b-bcce-b302099aa031"
+    "request_id": "01890a5d-ac96-774b-bcce-b302099aa03d"
   },
   "provider_key_required": {
     "error": "provider_key_required",
@@ -1459,22 +1666,22 @@ export const recordedErrors: Readonly<Record<string, unknown>> = {
         "message": "This operation needs a key of a provider; the key is of a user."
       }
     ],
-    "request_id": "01890a5d-ac96-774b-bcce-b302099aa030"
+    "request_id": "01890a5d-ac96-774b-bcce-b302099aa03c"
   },
   "read_only_key": {
     "error": "read_only_key",
     "message": "This API key may only read; the operation changes something.",
-    "request_id": "01890a5d-ac96-774b-bcce-b302099aa02f"
+    "request_id": "01890a5d-ac96-774b-bcce-b302099aa03b"
   },
   "source_not_allowed": {
     "error": "source_not_allowed",
     "message": "This API key may not be used from the address that the request came from.",
-    "request_id": "01890a5d-ac96-774b-bcce-b302099aa02e"
+    "request_id": "01890a5d-ac96-774b-bcce-b302099aa03a"
   },
   "unsupported_media_type": {
     "error": "unsupported_media_type",
     "message": "The body is not application/json.",
-    "request_id": "01890a5d-ac96-774b-bcce-b302099aa038"
+    "request_id": "01890a5d-ac96-774b-bcce-b302099aa044"
   },
   "validation_failed": {
     "error": "validation_failed",
@@ -1492,6 +1699,6 @@ export const recordedErrors: Readonly<Record<string, unknown>> = {
         "message": "action: must be one of accept, continue, drop, reject, received the string \"deny\""
       }
     ],
-    "request_id": "01890a5d-ac96-774b-bcce-b302099aa035"
+    "request_id": "01890a5d-ac96-774b-bcce-b302099aa041"
   }
 };

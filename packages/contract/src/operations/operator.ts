@@ -53,7 +53,7 @@ export const operatorOperations: readonly Operation[] = [
     body: providerChange,
     answer: providerChanged,
     errors: ['validation_failed', 'not_found', 'conflict'],
-    example: { body: { name: 'Example Hosting', add_prefixes: ['2001:db8:8000::/33'] } },
+    example: { body: { name: 'Example Hosting', add_prefixes: ['192.0.2.0/24'] } },
   },
   {
     ...operator,

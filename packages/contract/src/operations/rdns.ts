@@ -95,9 +95,8 @@ export const rdnsOperations: readonly Operation[] = [
     example: {
       body: {
         zone: '113.0.203.in-addr.arpa',
-        driver: 'rfc2136',
-        server: '192.0.2.53:53',
-        tsig: { name: 'levee', algorithm: 'hmac-sha256', secret: 'bm90IGEgc2VjcmV0LCBqdXN0IGFuIGV4YW1wbGU=' },
+        driver: 'embedded',
+        nameservers: ['ns1.example.net', 'ns2.example.net'],
       },
     },
   },

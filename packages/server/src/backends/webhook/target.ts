@@ -19,7 +19,7 @@ export type JudgeTarget = (url: URL) => Promise<JudgedTarget>;
 export interface TargetOptions {
   /** Subnets that may be reached although they are not public. */
   readonly allow?: readonly string[] | undefined;
-  readonly resolve?: ResolveHost;
+  readonly resolve?: ResolveHost | undefined;
 }
 
 export function createTargetJudge({ allow = [], resolve = resolveHost }: TargetOptions = {}): JudgeTarget {
