@@ -141,9 +141,15 @@ export const providerChanged = Type.Object(
 
 export const userListQuery = Type.Object(
   {
-    username: Type.Optional(Type.String({ maxLength: 64, description: 'Only the user of exactly this name.' })),
+    username: Type.Optional(
+      Type.String({ maxLength: 64, description: 'Only the user of exactly this name.', examples: ['alice'] }),
+    ),
     email: Type.Optional(
-      Type.String({ maxLength: 254, description: 'Only the user with this address, compared without case.' }),
+      Type.String({
+        maxLength: 254,
+        description: 'Only the user with this address, compared without case.',
+        examples: ['alice@example.net'],
+      }),
     ),
     dst: Type.Optional(
       Type.String({ maxLength: 64, description: 'Only users with a subnet that covers it or lies inside it.' }),

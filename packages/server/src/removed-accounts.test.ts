@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { type ApiFixture, type Holder, startApi } from '../http/testing/api-fixture.ts';
-import { propose } from '../http/testing/propose.ts';
-import { HISTORY_TABLES, KEEPING_TABLES, removeAccounts } from './removed-accounts.ts';
-import { sweepOnce } from './sweeper.ts';
+import { type ApiFixture, type Holder, startApi } from './http/testing/api-fixture.ts';
+import { propose } from './http/testing/propose.ts';
+import { HISTORY_TABLES, KEEPING_TABLES, removeAccounts } from './sweep/removed-accounts.ts';
+import { sweepOnce } from './sweep/sweeper.ts';
 
 let api: ApiFixture;
 let provider: Holder;
