@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { assertError, type GivenClient, givenClient } from './given/client.ts';
 import { type Installation, startInstallation } from './given/installation.ts';
+import { until } from './running-levee.ts';
 
 const dst = '203.0.113.7';
 const uuidForm = /^[0-9a-f-]{36}$/;
@@ -266,22 +267,33 @@ describe('tunnels', () => {
 });
 
 describe('reverse DNS', () => {
-  test('21 POST /rdns takes one address in `ips`, a string, and a record', async () => {
-    for (const ips of ['203.0.113.7', '2001:db8:7::7']) {
+  const v6 = '2001:db8:7::7';
+  const untilNamed = (address: string, name: string | undefined) =>
+    until(`${address} to be called ${name ?? 'nothing'}`, 10_000, async () => {
+      const names = await installation.namesOf(address);
+      return name === undefined ? names.length === 0 : names.join() === name;
+    });
+
+  test('21 POST /rdns takes one address in `ips`, a string, and a record, which is served', async () => {
+    for (const ips of [dst, v6]) {
       const created = await user.good('POST', '/rdns', { ips, record: 'mail.example.net' });
       assert.ok(typeof created === 'object' && !Array.isArray(created));
       assertHonest(created);
+      await untilNamed(ips, 'mail.example.net');
     }
   });
 
   test('22 PUT /rdns changes the record', async () => {
     const answer = await user.good('PUT', '/rdns', { ips: dst, record: 'www.example.net' });
     assert.ok(typeof answer === 'object' && !Array.isArray(answer));
+    await untilNamed(dst, 'www.example.net');
   });
 
   test('23 DELETE /rdns needs the address alone', async () => {
     const answer = await user.good('DELETE', '/rdns', { ips: dst });
     assert.ok(typeof answer === 'object' && !Array.isArray(answer));
+    await untilNamed(dst, undefined);
+    await untilNamed(v6, 'mail.example.net');
   });
 });
 

@@ -2,6 +2,7 @@
  * What a client of the given interface finds when it is handed its address and a key: an installation with a provider,
  * a location with a router, a reverse zone. Made by the operator, by what the page does not tell.
  */
+import { Resolver } from 'node:dns/promises';
 import { type ServedLevee, serveLevee } from '../served-levee.ts';
 
 export interface Installation {
@@ -13,6 +14,8 @@ export interface Installation {
   readonly filterKind: number;
   /** An attack on the address, and a flowrule against it, of whoever holds it. */
   attacked(dst: string): Promise<{ readonly flowruleUuid: string }>;
+  /** What the world's resolvers would be told: the names of the address, none when it has none. */
+  namesOf(address: string): Promise<readonly string[]>;
   stop(): Promise<void>;
 }
 
@@ -37,7 +40,12 @@ async function furnish(levee: ServedLevee): Promise<Installation> {
     location: 'fra1',
     tunnel_addresses: ['192.0.2.1', '2001:db8:ffff::1'],
   });
+  for (const zone of ['113.0.203.in-addr.arpa', '8.b.d.0.1.0.0.2.ip6.arpa']) {
+    await good('POST', '/operator/rdns-zone', operatorKey, { zone, driver: 'embedded' });
+  }
   const [kind] = await good('GET', '/filter/kind', providerKey);
+  const resolver = new Resolver({ timeout: 2_000, tries: 3 });
+  resolver.setServers([levee.dnsAddress]);
   return {
     baseUrl: `${levee.address}/v1`,
     providerKey,
@@ -46,6 +54,15 @@ async function furnish(levee: ServedLevee): Promise<Installation> {
     async attacked(dst) {
       const { uuid } = await good('POST', '/operator/attack', operatorKey, { source: 'given', dst, state: 'started' });
       return { flowruleUuid: await levee.flowrule(dst, uuid) };
+    },
+    async namesOf(address) {
+      try {
+        return await resolver.reverse(address);
+      } catch (error) {
+        const { code } = error as NodeJS.ErrnoException;
+        if (code === 'ENOTFOUND' || code === 'ENODATA') return [];
+        throw error;
+      }
     },
     stop: () => levee.stop(),
   };
