@@ -101,6 +101,23 @@ export function parseZoneSettings(fields: ZoneFields, before?: ZoneDriverSetting
   };
 }
 
+/**
+ * What is wrong with a change whatever was stored: `required` may be there already, and without a driver only that is
+ * judged which no driver takes.
+ */
+export function judgeZoneChange({ driver, ...fields }: Partial<ZoneFields>): readonly Problem[] {
+  if (driver !== undefined) {
+    const parsed = parseZoneSettings({ driver, ...fields });
+    return parsed.ok ? [] : parsed.problems.filter(({ code }) => code !== 'required');
+  }
+  const problems: Problem[] = [];
+  readTsig(fields.tsig, problems);
+  readNames(fields.nameservers, problems);
+  readAdmin(fields.admin, problems);
+  readSecondaries(fields.secondaries, problems);
+  return problems;
+}
+
 export interface HostPort {
   /** A host name or an address, without brackets. */
   readonly host: string;

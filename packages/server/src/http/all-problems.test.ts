@@ -6,6 +6,7 @@ let api: ApiFixture;
 let provider: Holder;
 let user: Holder;
 let rule: string;
+let zone: string;
 
 before(async () => {
   api = await startApi();
@@ -13,6 +14,8 @@ before(async () => {
   provider = await api.provider(['203.0.113.0/24']);
   user = await api.user(provider, ['203.0.113.0/28']);
   const body = { dst: '203.0.113.7', protocol: 'udp', action: 'drop' };
+  const reverse = { zone: '113.0.203.in-addr.arpa', driver: 'embedded' };
+  zone = (await api.call('createRdnsZone', {}, { key: api.operatorKey, body: reverse })).body.uuid;
   rule = (await api.call('createFirewallRule', {}, { key: user.key, body })).body.uuid;
 });
 after(() => api.stop());
@@ -331,6 +334,49 @@ const cases: readonly Case[] = [
     wrong: ['/filters', '/tunnels', '/rdns', '/users', '/cats'],
   },
   {
+    id: 'createRdns',
+    key: byUser,
+    ask: { body: { ips: '203.0.113.0/28', record: 'mail_1.example.net', ttl: 60 } },
+    wrong: ['/ips', '/record', '/ttl'],
+  },
+  {
+    id: 'updateRdns',
+    key: byUser,
+    ask: { body: { ips: ['203.0.113.7'], record: '203.0.113.7' } },
+    wrong: ['/ips', '/record'],
+  },
+  { id: 'deleteRdns', key: byUser, ask: { body: { ips: 'x', record: 'a.b' } }, wrong: ['/ips', '/record'] },
+  {
+    id: 'listRdns',
+    key: byUser,
+    ask: { query: '?ip=x&state=disabled&limit=0&cursor=%21&user_uuid=me' },
+    wrong: ['?ip', '?state', '?limit', '?cursor', '?user_uuid'],
+  },
+  {
+    id: 'createRdnsZone',
+    key: byOperator,
+    ask: {
+      body: {
+        zone: 'example.net',
+        driver: 'rfc2136',
+        tsig: { name: 'a b', algorithm: 'hmac-sha256', secret: '?????' },
+        api_key: 'k',
+        nameservers: [],
+        ttl: 0,
+      },
+    },
+    wrong: ['/zone', '/server', '/tsig/name', '/tsig/secret', '/api_key', '/nameservers', '/ttl'],
+  },
+  {
+    id: 'changeRdnsZone',
+    params: () => ({ uuid: zone }),
+    key: byOperator,
+    ask: {
+      body: { zone: 'x', driver: 'embedded', server: '192.0.2.1', secondaries: ['x'], admin: 'nobody', ttl: 'long' },
+    },
+    wrong: ['/zone', '/server', '/secondaries/0', '/admin', '/ttl'],
+  },
+  {
     id: 'createProvider',
     key: byOperator,
     ask: { body: { name: '\n', prefixes: ['x', '203.0.113.1/24'] } },
@@ -363,6 +409,8 @@ async function stored(): Promise<string> {
     'attack',
     'attack_sample',
     'flowrule',
+    'rdns_record',
+    'rdns_zone',
     'change',
     'location',
     'router',

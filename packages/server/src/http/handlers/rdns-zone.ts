@@ -2,7 +2,12 @@
 import type { Problem } from '@levee/contract/errors.ts';
 import { problem } from '@levee/core/problem.ts';
 import { parseReverseZone, type ReverseZone } from '@levee/core/rdns/reverse-name.ts';
-import { parseZoneSettings, type ZoneDriverSettings, type ZoneFields } from '@levee/core/rdns/zone-settings.ts';
+import {
+  judgeZoneChange,
+  parseZoneSettings,
+  type ZoneDriverSettings,
+  type ZoneFields,
+} from '@levee/core/rdns/zone-settings.ts';
 import type pg from 'pg';
 import type { AuditEntry } from '../../commands/audit.ts';
 import { executorOf } from '../../commands/executor.ts';
@@ -62,6 +67,7 @@ export function rdnsZoneHandlers({ pool }: RdnsZoneServices): Record<string, Han
     },
     changeRdnsZone: {
       write: {
+        judge: (call, found) => judgedBy(judgeZoneChange(soundFields(call, found))),
         async run(call, executor) {
           const uuid = uuidOf(call);
           if (uuid === undefined) return refuse('not_found');
@@ -98,21 +104,26 @@ function uuidOf(call: Call): string | undefined {
   return isUuid(uuid) ? uuid.toLowerCase() : undefined;
 }
 
-/** The settings are read only where the schema found their types right. */
 function judgeZone(call: Call, found: readonly Problem[]) {
-  const { zone, ...fields } = membersOf(call.body);
+  const { zone } = membersOf(call.body);
+  const { driver, ...fields } = soundFields(call, found);
   const problems: Problem[] = [];
   const read = typeof zone === 'string' && isSound(found, '/zone') ? parseReverseZone(zone) : undefined;
   if (read?.ok === false) problems.push(problem(['zone'], read.code, read.sentence));
-  const sound = Object.fromEntries(Object.entries(fields).filter(([name]) => isSound(found, `/${name}`)));
-  const settings = typeof sound.driver === 'string' ? parseZoneSettings(sound as unknown as ZoneFields) : undefined;
+  const settings = driver === undefined ? undefined : parseZoneSettings({ driver, ...fields });
   // What the schema refused is told by it alone: here it looks as if it were absent.
   if (settings?.ok === false) problems.push(...settings.problems.filter(({ field }) => isSound(found, field)));
-  if (read?.ok && sound.driver === 'embedded' && isSingleName(read.zone)) {
-    problems.push(singleName('/zone', read.zone.name));
-  }
+  if (driver === undefined) problems.push(...judgeZoneChange(fields));
+  if (read?.ok && driver === 'embedded' && isSingleName(read.zone)) problems.push(singleName('/zone', read.zone.name));
   const value = read?.ok && settings?.ok ? { zone: read.zone, settings: settings.settings } : undefined;
   return judgedBy(problems, value);
+}
+
+/** The settings' fields that the schema found right, as far as they can be read. */
+function soundFields(call: Call, found: readonly Problem[]): Partial<ZoneFields> {
+  const { zone: _, ...fields } = membersOf(call.body);
+  const sound = Object.entries(fields).filter(([name]) => isSound(found, `/${name}`));
+  return Object.fromEntries(sound) as Partial<ZoneFields>;
 }
 
 function audited({ row }: KnownZone): object {
