@@ -9,9 +9,9 @@
  * Attacks and a user's flowrules stay: they are history, and what a provider's network is protected by. A flowrule goes
  * when the provider loses the prefix.
  */
-import { comparePrefixes, type Prefix, prefixContains, prefixesOverlap } from '@levee/core/net/prefix.ts';
+import { type Prefix, prefixesOverlap } from '@levee/core/net/prefix.ts';
 import { formatPrefix, prefixFromTrusted } from '@levee/core/net/prefix-text.ts';
-import { prefixesOfRange, rangeOfPrefix } from '@levee/core/net/range.ts';
+import { subtract } from '@levee/core/net/subtract.ts';
 import { markingText } from '../store/stored-kinds.ts';
 import { type AuditEntry, objectEntry } from './audit.ts';
 import type { Executor, Statement } from './executor.ts';
@@ -236,20 +236,4 @@ async function replaceGrants(
     if (statement.ofProvider && role !== 'provider') continue;
     await executor.rows(statement, [accountUuid, pieces]);
   }
-}
-
-/** What is left of `prefix`, as the fewest prefixes. `taken` do not overlap each other. */
-export function subtract(prefix: Prefix, taken: readonly Prefix[]): Prefix[] {
-  if (taken.some((each) => prefixContains(each, prefix))) return [];
-  const inside = taken.filter((each) => prefixContains(prefix, each)).sort(comparePrefixes);
-  const whole = rangeOfPrefix(prefix);
-  const pieces: Prefix[] = [];
-  let from = whole.start;
-  for (const each of inside) {
-    const { start, end } = rangeOfPrefix(each);
-    if (start > from) pieces.push(...prefixesOfRange({ family: prefix.family, start: from, end: start - 1n }));
-    from = end + 1n;
-  }
-  if (from <= whole.end) pieces.push(...prefixesOfRange({ family: prefix.family, start: from, end: whole.end }));
-  return pieces;
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { prefixContainsAddress } from '@levee/core/net/prefix.ts';
-import { formatPrefix, prefixFromTrusted } from '@levee/core/net/prefix-text.ts';
 import fc from 'fast-check';
-import { subtract } from './withdraw-space.ts';
+import { prefixContainsAddress } from './prefix.ts';
+import { formatPrefix, prefixFromTrusted } from './prefix-text.ts';
+import { subtract } from './subtract.ts';
 
 const whole = prefixFromTrusted('203.0.113.0/26');
 const inside = fc.tuple(fc.integer({ min: 0, max: 63 }), fc.integer({ min: 27, max: 32 })).map(([offset, length]) => {
