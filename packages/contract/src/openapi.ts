@@ -109,6 +109,11 @@ function parametersOf(operation: Operation, components: Components): Json[] {
       '`Preference-Applied` says which.';
     parameters.push(header('Prefer', text, { type: 'string' }, 'wait=10'));
   }
+  if (operation.answerMedia === 'text/event-stream') {
+    const text =
+      'The last `id` that the client was told: goes on behind it. Clients for such streams send it themselves.';
+    parameters.push(header('Last-Event-ID', text, { type: 'string', maxLength: 64 }, '5f0c3a9e-1042'));
+  }
   if (operation.entityTag) {
     const text = 'Entity tags that the client holds, from the header `ETag`.';
     parameters.push(header('If-None-Match', text, { type: 'string' }, '"y3ZbdmGLhYkz8uLcJ9fNqCmL2bA"'));

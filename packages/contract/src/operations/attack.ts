@@ -55,6 +55,7 @@ export const attackOperations: readonly Operation[] = [
     number: 10,
     path: '/flowrule/{uuid}',
     summary: 'Read one flowrule',
+    description: 'Answers an array with the one flowrule.',
     params: uuidParams,
     answer: Type.Array(flowrule, { minItems: 1, maxItems: 1 }),
     errors: ['not_found'],

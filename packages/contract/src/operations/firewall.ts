@@ -34,6 +34,12 @@ export const firewallOperations: readonly Operation[] = [
     method: 'POST',
     path: '/firewall/rule',
     summary: 'Create a firewall rule',
+    description:
+      'Rules of a destination are evaluated by priority, 1 first, equal ones in the order of their creation. ' +
+      '`accept` ends that and lets the packet through, past the filters; `drop` discards it; `reject` answers ' +
+      'and discards it; `continue` counts it and goes on. What no rule decides goes on to the filters, and ' +
+      'through. Traffic above `ratelimit` is discarded under every action; within it `drop` and `reject` let ' +
+      'it go on to the next rule. Ports go with tcp, udp, udplite, sctp, dccp, any and ip, TCP flags with tcp.',
     access: 'write',
     body: firewallRuleCreate,
     answer: firewallRule,
@@ -48,6 +54,9 @@ export const firewallOperations: readonly Operation[] = [
     method: 'GET',
     path: '/firewall/rule/{uuid}',
     summary: 'Read one firewall rule',
+    description:
+      'Answers an array with the one rule. `applied` says router by router whether it is in force, `hits` what ' +
+      'it has matched.',
     access: 'read',
     params: uuidParams,
     answer: Type.Array(firewallRule, { minItems: 1, maxItems: 1 }),
@@ -156,6 +165,9 @@ export const firewallOperations: readonly Operation[] = [
     method: 'POST',
     path: '/firewall/confirm/{change_uuid}',
     summary: 'Confirm a change that would otherwise be undone',
+    description:
+      'Its `change_uuid` came with the answer to a change that was sent with `confirm_within`. Confirming ' +
+      'twice is no error.',
     access: 'write',
     params: Type.Object({ change_uuid: Type.String({ description: 'From the answer of the change.' }) }),
     answer: confirmedChange,

@@ -13,6 +13,7 @@ export const quotaOperations: readonly Operation[] = [
     method: 'GET',
     path: '/operator/quota/{account_uuid}',
     summary: "Read an account's quotas and how much of them is used",
+    description: 'A kind without a quota is left out.',
     access: 'read',
     params,
     answer: accountQuota,

@@ -33,6 +33,7 @@ export const serviceOperations: readonly Operation[] = [
     method: 'GET',
     path: '/api-key',
     summary: "List an account's API keys",
+    description: 'What each may do and when it was last used, revoked ones too; never the key itself.',
     access: 'read',
     query: Type.Object(
       {
@@ -62,6 +63,7 @@ export const serviceOperations: readonly Operation[] = [
     method: 'GET',
     path: '/whoami',
     summary: 'Say whose key this is and what it may do',
+    description: "For programs that want to know what they were given: the account, its subnets, the key's limits.",
     access: 'read',
     answer: whoami,
     errors: [],
@@ -72,6 +74,7 @@ export const serviceOperations: readonly Operation[] = [
     method: 'GET',
     path: '/openapi.json',
     summary: 'The OpenAPI document of what this service serves',
+    description: 'The same without a key: `/docs/openapi.json`, and for people `/docs`.',
     access: 'read',
     answer: Type.Object({ openapi: Type.String() }, { additionalProperties: true }),
     errors: [],

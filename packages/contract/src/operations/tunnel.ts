@@ -61,6 +61,9 @@ export const tunnelOperations: readonly Operation[] = [
     method: 'GET',
     path: '/tunnel/{uuid}',
     summary: 'Read one tunnel',
+    description:
+      "Answers an array with the one tunnel; `tunnel_information` has what the customer's end has to be set " +
+      'to, location by location.',
     access: 'read',
     params: uuidParams,
     answer: Type.Array(tunnel, { minItems: 1, maxItems: 1 }),
