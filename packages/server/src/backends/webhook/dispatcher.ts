@@ -186,7 +186,6 @@ class Sending {
       : { delivered: false, error: `the address ${target.sentence}` };
     // Cut short by us: it counts for nothing.
     if (this.#signal.aborted && !attempt.delivered) return;
-    this.#pace.ended(webhook, attempt.delivered, Date.now(), Math.random());
     const failed = {
       attempts: delivery.round_attempts + 1,
       secondsSinceFirst: delivery.round_seconds,
@@ -208,6 +207,8 @@ class Sending {
     if (!attempt.delivered && (delivery.failing_seconds ?? 0) > DISABLE_AFTER_SECONDS) {
       await disableWebhook(pool, webhook, `Nothing was delivered for 5 days; the last attempt: ${attempt.error}.`);
     }
+    // Its slot is free only now: what was cancelled shall not be begun.
+    this.#pace.ended(webhook, attempt.delivered, Date.now(), Math.random());
   }
 
   #wake(): void {

@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import { createServer, type Server, type Socket } from 'node:net';
+import { after, test } from 'node:test';
+import type { Resolved, ResolveHost } from './resolve-host.ts';
+import { resolveHost } from './resolve-host.ts';
+import { type Attempt, send } from './send.ts';
+import { createTargetJudge } from './target.ts';
+import { type Receiver, startReceiver } from './testing/receiver.ts';
+
+const closing: (() => Promise<unknown>)[] = [];
+after(() => Promise.all(closing.map((close) => close())));
+
+async function receiver(host?: string): Promise<Receiver> {
+  const started = await startReceiver(0, host);
+  closing.push(started.close);
+  return started;
+}
+
+const names =
+  (addresses: Readonly<Record<string, readonly string[]>>): ResolveHost =>
+  async (host) => {
+    const found = addresses[host];
+    return found ? { ok: true, addresses: found } : { ok: false, exists: false, reason: 'the name has no address' };
+  };
+
+interface Where {
+  readonly allow?: readonly string[];
+  readonly resolve?: ResolveHost;
+  readonly milliseconds?: number;
+}
+
+function attempt(url: string, { allow = ['127.0.0.0/8', '::1'], resolve, milliseconds }: Where = {}): Promise<Attempt> {
+  const judge = createTargetJudge({ allow, ...(resolve && { resolve }) });
+  const message = {
+    url: new URL(url),
+    headers: { 'content-type': 'application/json', 'webhook-id': 'x' },
+    body: '{"é":1}',
+  };
+  return send(message, judge, new AbortController().signal, milliseconds);
+}
+
+test('what is sent arrives whole, and a status from 200 to 299 is a delivery', async () => {
+  const target = await receiver();
+  for (const status of [200, 204, 299]) {
+    target.answer((response) => response.writeHead(status).end());
+    assert.deepEqual(await attempt(target.url), { delivered: true, status });
+  }
+  const [first] = target.received;
+  assert.deepEqual([first?.path, first?.text, first?.headers['webhook-id']], ['/hook', '{"é":1}', 'x']);
+  assert.equal(first?.headers['content-length'], '8');
+});
+
+test('an address that is not public is not connected to, however it is written', async () => {
+  const target = await receiver();
+  const port = target.port;
+  const urls = [`http://127.0.0.1:${port}/`, `http://2130706433:${port}/`, `http://[::ffff:127.0.0.1]:${port}/`];
+  for (const url of [...urls, `http://[::1]:${port}/`, `http://0.0.0.0:${port}/`, `http://[::]:${port}/`]) {
+    const refused = await attempt(url, { allow: [] });
+    assert.equal(refused.delivered, false);
+    assert.match(refused.error ?? '', /webhooks reach public addresses only/, url);
+  }
+  assert.equal(target.received.length, 0);
+});
+
+test('all addresses of a name are judged: one that is private refuses it', async () => {
+  const target = await receiver();
+  const resolve = names({ 'mixed.example': ['127.0.0.1', '10.0.0.7'], 'one.example': ['127.0.0.1'] });
+  const refused = await attempt(`http://mixed.example:${target.port}/`, { resolve });
+  assert.equal(
+    refused.error,
+    'mixed.example resolves to 10.0.0.7, which is a private address (10.0.0.0/8); webhooks reach public addresses only',
+  );
+  assert.equal(target.received.length, 0);
+  assert.equal((await attempt(`http://one.example:${target.port}/`, { resolve })).delivered, true);
+  assert.equal(target.received[0]?.headers.host, `one.example:${target.port}`);
+});
+
+test('a name is resolved once an attempt, and only what was judged then is connected to', async () => {
+  const [public_, private_] = [await receiver(), await receiver('127.0.0.2')];
+  let asked = 0;
+  // Another answer each time, as a hostile name server gives: first where it may go, then where it may not.
+  const resolve: ResolveHost = async (): Promise<Resolved> => {
+    asked++;
+    return { ok: true, addresses: [asked % 2 === 1 ? '127.0.0.1' : '127.0.0.2'] };
+  };
+  const where = { allow: ['127.0.0.1'], resolve };
+  const first = await attempt(`http://rebound.example:${public_.port}/`, where);
+  assert.deepEqual([first.delivered, asked, public_.received.length], [true, 1, 1]);
+  const second = await attempt(`http://rebound.example:${private_.port}/`, where);
+  assert.match(second.error ?? '', /127\.0\.0\.2, which is a loopback address/);
+  assert.deepEqual([second.delivered, asked, private_.received.length], [false, 2, 0]);
+});
+
+test('a redirect is not followed, not even to where it would be allowed', async () => {
+  const [target, elsewhere] = [await receiver(), await receiver()];
+  for (const status of [301, 302, 303, 307, 308]) {
+    target.answer((response) => response.writeHead(status, { location: elsewhere.url }).end());
+    const refused = await attempt(target.url);
+    assert.deepEqual([refused.delivered, refused.status], [false, status]);
+    assert.match(refused.error ?? '', /redirects are not followed/);
+  }
+  assert.equal(elsewhere.received.length, 0);
+});
+
+test('a failing status is told, with the patience that it asks for', async () => {
+  const target = await receiver();
+  target.answer((response) => response.writeHead(503, { 'retry-after': '120' }).end());
+  const failed = await attempt(target.url);
+  assert.deepEqual(failed, {
+    delivered: false,
+    status: 503,
+    error: 'answered with status 503',
+    retryAfterSeconds: 120,
+  });
+});
+
+test('an answer without an end costs neither memory nor time', async () => {
+  const target = await receiver();
+  target.answer((response) => {
+    response.writeHead(200);
+    const more = setInterval(() => response.write('x'.repeat(65_536)), 1);
+    response.on('close', () => clearInterval(more));
+  });
+  const begin = Date.now();
+  assert.deepEqual(await attempt(target.url), { delivered: true, status: 200 });
+  assert.ok(Date.now() - begin < 2_000);
+});
+
+test('whoever does not answer, or not in HTTP, or at all, is told in a sentence', async () => {
+  const sockets = new Set<Socket>();
+  const serve = (on: (socket: Socket) => void) =>
+    new Promise<number>((resolve) => {
+      const server: Server = createServer((socket) => {
+        sockets.add(socket);
+        socket.on('error', () => {});
+        on(socket);
+      });
+      server.listen(0, '127.0.0.1', () => resolve((server.address() as { port: number }).port));
+      closing.push(async () => {
+        for (const socket of sockets) socket.destroy();
+        server.close();
+      });
+    });
+  const silent = await serve(() => {});
+  const garbled = await serve((socket) => socket.end('SSH-2.0-OpenSSH_9.2p1 Debian\r\n'));
+  const rude = await serve((socket) => socket.on('data', () => socket.destroy()));
+  const nobody = await receiver();
+  await nobody.close();
+  const on = (port: number) => `http://127.0.0.1:${port}/`;
+  assert.equal((await attempt(on(silent), { milliseconds: 300 })).error, 'no answer within 0.3 s');
+  assert.match((await attempt(on(garbled))).error ?? '', /^127\.0\.0\.1: .*Parse Error/);
+  assert.equal((await attempt(on(rude))).error, '127.0.0.1 ended the connection without an answer');
+  assert.equal((await attempt(on(nobody.port))).error, `127.0.0.1 refuses connections to port ${nobody.port}`);
+  const tls = await attempt(`https://127.0.0.1:${garbled.toString()}/`);
+  assert.match(tls.error ?? '', /^127\.0\.0\.1: .*(SSL|TLS|EPROTO|socket)/i);
+});
+
+test('a name server that does not answer costs the attempt its time and no more', async () => {
+  const resolve: ResolveHost = () => new Promise(() => {});
+  const late = await attempt('http://slow.example/', { resolve, milliseconds: 200 });
+  assert.deepEqual(late, { delivered: false, error: 'no answer within 0.2 s' });
+});
+
+test('names that only this machine knows are found', async () => {
+  const found = await resolveHost('localhost');
+  assert.ok(found.ok && found.addresses.some((address) => address === '127.0.0.1' || address === '::1'));
+});
