@@ -72,7 +72,7 @@ export const nowhere: AppliedStates = {
 };
 
 /** No test asks the outside world what a name means. */
-const namesOfTests: ResolveHost = async (host) => {
+export const namesOfTests: ResolveHost = async (host) => {
   if (host.endsWith('.example.net')) return { ok: true, addresses: ['192.0.2.80', '2001:db8::80'] };
   if (host === 'inside.example.org') return { ok: true, addresses: ['192.0.2.81', '10.0.0.81'] };
   if (host.endsWith('.example.org')) return { ok: false, exists: true, reason: 'DNS failed (ETIMEOUT)' };

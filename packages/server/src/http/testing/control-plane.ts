@@ -10,7 +10,7 @@ import { startChangeTail } from '../../store/change-tail.ts';
 import type { Database } from '../../store/database.ts';
 import { createApi } from '../api.ts';
 import { eventRenderers } from '../event-objects.ts';
-import { silent } from './api-fixture.ts';
+import { namesOfTests, silent } from './api-fixture.ts';
 
 export interface ControlPlane {
   readonly url: string;
@@ -29,7 +29,7 @@ export async function startControlPlane(database: Database, options: ControlPlan
   const tail = await startChangeTail(database);
   const agents = await startAgents(database, tail, { heartbeatSeconds: 0.1 });
   const { pool } = database;
-  const judge = createTargetJudge({ allow: ['127.0.0.0/8'] });
+  const judge = createTargetJudge({ allow: ['127.0.0.0/8'], resolve: namesOfTests });
   const webhooks = createDispatcher({ pool, judge });
   const events = startEvents(database, {
     tail,
