@@ -259,6 +259,16 @@ test('a replica that dies leaves its zones to the other within seconds', async (
   }
 });
 
+test('replicas that lose the connection with their locks take the zones again', async () => {
+  const sessions = `from pg_stat_activity where application_name = 'levee rdns' and datname = current_database()`;
+  const { pool } = api.database;
+  await waitUntil(async () => (await pool.query(`select ${sessions}`)).rows.length === 2, 'both have asked for locks');
+  await pool.query(`select pg_terminate_backend(pid) ${sessions}`);
+  const made = await send('POST', '/rdns', { body: { ips: '203.0.113.62', record: 'again.example.net' }, ...waiting });
+  assert.equal(made.body.state, 'active', made.text);
+  assert.deepEqual(await digPointers(bind.port, `62.${zone}`), ['again.example.net']);
+});
+
 test('letting go of a zone leaves the server alone, and what was deleted goes', async () => {
   const reply = await operator('DELETE', `/operator/rdns-zone/${zoneUuid}`);
   assert.equal(reply.status, 200, reply.text);

@@ -15,8 +15,8 @@ export interface DnsConnection {
 /** `message` follows "the DNS server is away: ". */
 export class ConnectionError extends Error {}
 
-/** The kernel asks again after 1 s: a server that was silent and returns is found within about that. */
-const connectMilliseconds = 2_000;
+/** The kernel asks again after 1 s: with the pause before the next attempt, a silent server's return is soon met. */
+const connectMilliseconds = 1_500;
 const answerMilliseconds = 5_000;
 /** Servers close idle connections after 10 s and more (RFC 7766, 6.2.3): we are first. */
 const idleMilliseconds = 8_000;

@@ -15,8 +15,8 @@ import type { ZoneSettings, ZoneSink, ZoneSource } from '../dns/zone-source.ts';
 import { loadAllLive, type PresentRecord, type StoredZone } from './record-store.ts';
 
 export interface EmbeddedZones extends ZoneSource {
-  /** Whether a server takes the zones. */
-  readonly isServed: boolean;
+  /** Whether a server takes the zones, or does within the time: it starts after this. */
+  served(milliseconds: number, signal: AbortSignal): Promise<boolean>;
   /** Reads everything anew. Throws what the driver throws. */
   reload(pool: pg.Pool): Promise<void>;
   /**
@@ -32,7 +32,7 @@ export interface EmbeddedZones extends ZoneSource {
   /** What stands at an owner of the zone. */
   target(zoneUuid: string, owner: string): string | undefined;
   /** Resolves true when the serial that was announced at this position is served. */
-  published(zoneUuid: string, serialPosition: number, milliseconds: number): Promise<boolean>;
+  published(zoneUuid: string, serialPosition: number, milliseconds: number, signal: AbortSignal): Promise<boolean>;
 }
 
 interface Served {
@@ -101,9 +101,27 @@ export function createEmbeddedZones(): EmbeddedZones {
     for (const [owner, { target }] of zone.content) yield [owner, target];
   }
 
+  function until(holds: () => boolean, milliseconds: number, signal: AbortSignal): Promise<boolean> {
+    if (holds() || signal.aborted) return Promise.resolve(holds());
+    return new Promise((resolve) => {
+      const end = () => {
+        clearTimeout(timer);
+        waiters.delete(look);
+        signal.removeEventListener('abort', end);
+        resolve(holds());
+      };
+      const look = () => {
+        if (holds()) end();
+      };
+      const timer = setTimeout(end, milliseconds);
+      signal.addEventListener('abort', end);
+      waiters.add(look);
+    });
+  }
+
   const self: EmbeddedZones = {
-    get isServed() {
-      return sinks.size > 0;
+    served(milliseconds, signal) {
+      return until(() => sinks.size > 0, milliseconds, signal);
     },
     async reload(pool) {
       const { stored, records } = await loadAllLive(pool);
@@ -145,25 +163,14 @@ export function createEmbeddedZones(): EmbeddedZones {
       }
     },
     target: (zoneUuid, owner) => zones.get(zoneUuid)?.content.get(owner)?.target,
-    published(zoneUuid, serialPosition, milliseconds) {
+    published(zoneUuid, serialPosition, milliseconds, signal) {
       const isPublished = () => (zones.get(zoneUuid)?.stored.serialPosition ?? 0) >= serialPosition;
-      if (isPublished()) return Promise.resolve(true);
-      return new Promise((resolve) => {
-        const end = (is: boolean) => {
-          clearTimeout(timer);
-          waiters.delete(look);
-          resolve(is);
-        };
-        const look = () => {
-          if (isPublished()) end(true);
-        };
-        const timer = setTimeout(() => end(false), milliseconds);
-        waiters.add(look);
-      });
+      return until(isPublished, milliseconds, signal);
     },
     subscribe(sink) {
       for (const zone of zones.values()) sink.replace(settingsOf(zone.stored), recordsOf(zone));
       sinks.add(sink);
+      for (const look of [...waiters]) look();
       return () => sinks.delete(sink);
     },
   };

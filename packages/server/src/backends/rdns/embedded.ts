@@ -15,22 +15,26 @@ export interface EmbeddedOptions {
 }
 
 const publishedMilliseconds = 5_000;
+/** The server starts last of all. */
+const servedMilliseconds = 2_000;
 const notServed = () => away('the embedded DNS server does not run here');
 
 export function createEmbedded({ pool, uuid, zones, committed }: EmbeddedOptions): ZoneServer {
+  const closing = new AbortController();
+  const isServed = () => zones.served(servedMilliseconds, closing.signal);
   return {
     async apply() {
-      if (!zones.isServed) return notServed();
+      if (!(await isServed())) return notServed();
       const position = await giveSerial(pool, uuid);
       if (position === undefined) return away('the zone is gone');
       committed();
-      const published = await zones.published(uuid, position, publishedMilliseconds);
+      const published = await zones.published(uuid, position, publishedMilliseconds, closing.signal);
       return published
         ? { ok: true, refused: new Map() }
         : away('the embedded DNS server does not follow the change log');
     },
     async readBack(owners) {
-      if (!zones.isServed) return notServed();
+      if (!(await isServed())) return notServed();
       const targets = new Map<string, readonly string[]>();
       for (const owner of owners) {
         const target = zones.target(uuid, owner);
@@ -39,8 +43,8 @@ export function createEmbedded({ pool, uuid, zones, committed }: EmbeddedOptions
       return { ok: true, targets };
     },
     async probe() {
-      return zones.isServed ? { ok: true } : notServed();
+      return (await isServed()) ? { ok: true } : notServed();
     },
-    close() {},
+    close: () => closing.abort(),
   };
 }

@@ -170,7 +170,7 @@ class Reconciler implements RdnsReconciler {
     // Zones first: what they say is then never older than the records.
     const zonesTold = everything || positions.size > 0;
     if (zonesTold) this.#keep(await loadStoredZones(pool));
-    const present = await loadPresent(pool, [...uuids]);
+    const present = uuids.size === 0 ? [] : await loadPresent(pool, [...uuids]);
     if (everything) {
       await this.#embedded.reload(pool);
     } else {

@@ -46,6 +46,8 @@ const comparedRecords = 50_000;
 /** While the server is away: a record is there within a second of its return. */
 const firstRetryMilliseconds = 50;
 const longestRetryMilliseconds = 600;
+/** That a trouble goes on is noted so often; that it begins, changes or ends at once. */
+const noteEveryMilliseconds = 10_000;
 /** Of records that the server refused one by one. */
 const firstFailedMilliseconds = 1_000;
 const longestFailedMilliseconds = 5_000;
@@ -78,6 +80,7 @@ class Worker {
   #compareAt = 0;
   #probeAt = 0;
   #trouble: Trouble['trouble'] | undefined;
+  #noted: { readonly reason: string; readonly until: number } | undefined;
   #failing = false;
 
   constructor(options: ZoneWorkerOptions) {
@@ -209,6 +212,7 @@ class Worker {
     const recovered = this.#trouble !== undefined;
     this.#retryMilliseconds = firstRetryMilliseconds;
     this.#trouble = undefined;
+    this.#noted = undefined;
     if (recovered) {
       log(`the DNS server of ${zone.name} takes changes again`);
       // It may have come back with less than it had.
@@ -223,6 +227,7 @@ class Worker {
   }
 
   async #inTrouble({ trouble, reason }: Trouble): Promise<Round> {
+    // It was closed under way: nothing is known of the server.
     if (this.#stopped) return 'trouble';
     const { pool, uuid, zone, log } = this.#options;
     this.#retryAt = Date.now() + this.#retryMilliseconds;
@@ -230,7 +235,10 @@ class Worker {
     if (this.#trouble !== trouble) log(`the DNS server of ${zone.name} ${words[trouble]}: ${reason}`);
     this.#trouble = trouble;
     this.#probeAt = 0;
+    const what = `${trouble} ${reason}`;
+    if (this.#noted?.reason === what && Date.now() < this.#noted.until) return 'trouble';
     await saveStanding(pool, uuid, { trouble, error: reason });
+    this.#noted = { reason: what, until: Date.now() + noteEveryMilliseconds };
     this.#options.committed();
     return 'trouble';
   }
