@@ -23,7 +23,7 @@ test('every served operation carries out its own example, and answers as declare
   assert.deepEqual(wrong, []);
 });
 
-test("every query parameter's example is taken", () => {
+test("every parameter's example is taken", () => {
   assert.ok(story.parameters.length >= 10);
   const refused = story.parameters.filter(({ status }) => status !== 200);
   assert.deepEqual(refused, []);

@@ -1,5 +1,6 @@
 /** Meets each kind of error that a request alone can bring about, once: for the examples of errors. */
 import type { ErrorCode } from '@levee/contract/errors.ts';
+import { headerExamples } from '@levee/contract/openapi-examples.ts';
 import type { ServedReply, ServedRequest } from '../served-levee.ts';
 import type { Stage } from './stage.ts';
 
@@ -21,7 +22,7 @@ export async function meetErrors(scene: ErrorScene): Promise<ReadonlyMap<ErrorCo
     body,
     ...more,
   });
-  const repeated = { 'idempotency-key': 'order-4711' };
+  const repeated = { 'idempotency-key': headerExamples['Idempotency-Key'] };
   const requests: Partial<Record<ErrorCode, readonly ServedRequest[]>> = {
     missing_api_key: [whoami],
     invalid_api_key: [{ ...whoami, key: 'lv_u_mistyped' }],

@@ -4,7 +4,7 @@
  * here but the identifiers that a server chooses. Decides nothing about what is right: it hands back what was answered.
  */
 import type { ErrorCode } from '@levee/contract/errors.ts';
-import { exampleUuid, parameterExample } from '@levee/contract/openapi-examples.ts';
+import { exampleUuid, headerExamples, parameterExample } from '@levee/contract/openapi-examples.ts';
 import type { Operation, Role } from '@levee/contract/operation.ts';
 import { operations } from '@levee/contract/operations.ts';
 import { meetErrors } from './errors.ts';
@@ -131,7 +131,7 @@ export async function tellStory(now: () => number = Date.now): Promise<Story> {
       method: operation.method,
       path: needed === '' ? path : `${path}?${needed}`,
       key: keyFor(operation),
-      headers: operation.waits ? { prefer: 'wait=10' } : {},
+      headers: operation.waits ? { prefer: headerExamples.Prefer } : {},
       ...(body !== undefined && { body: real(JSON.stringify(body)) }),
     };
     const { status, text } = await stage.send(request, isStream);
@@ -140,6 +140,14 @@ export async function tellStory(now: () => number = Date.now): Promise<Story> {
     const sent = `${request.method} ${request.path} ${request.body ?? ''}`;
     if (status === 200 && operation.method === 'POST') await remember(operation, answer as { uuid?: string });
     told.push({ operation, sent, status, answer, normalised: normaliser.normalise(answer) });
+    const asHeaders: Readonly<Record<string, string>>[] = [
+      ...(operation.entityTag ? [{ 'if-none-match': headerExamples['If-None-Match'] }] : []),
+      ...(isStream ? [{ 'last-event-id': headerExamples['Last-Event-ID'] }] : []),
+    ];
+    for (const headers of asHeaders) {
+      const reply = await stage.send({ ...request, headers }, isStream);
+      parameters.push({ sent: `${sent}${JSON.stringify(headers)}`, status: reply.status, answer: reply.text });
+    }
     if (operation.method !== 'GET' || isStream) return;
     for (const [name, value] of examplesOf(operation, false)) {
       const query = new URLSearchParams([...examplesOf(operation, true), [name, value]]);

@@ -18,6 +18,14 @@ const byName: Readonly<Record<string, unknown>> = {
   cursor: '2s',
 };
 
+/** Of the headers that many operations take. */
+export const headerExamples = {
+  'Idempotency-Key': 'order-4711',
+  Prefer: 'wait=10',
+  'If-None-Match': '"y3ZbdmGLhYkz8uLcJ9fNqCmL2bA"',
+  'Last-Event-ID': '5f0c3a9e-1042',
+} as const;
+
 interface ParameterSchema {
   readonly examples?: readonly unknown[];
   readonly enum?: readonly unknown[];

@@ -3,7 +3,7 @@
  * schemas (`$id`) become components; everything else stands where it is used.
  */
 import { type ErrorCode, errorBody, errors } from './errors.ts';
-import { answerExample, errorExample, parameterExample } from './openapi-examples.ts';
+import { answerExample, errorExample, headerExamples, parameterExample } from './openapi-examples.ts';
 import { description, servers, tags, title } from './openapi-texts.ts';
 import { errorsOf, type Operation } from './operation.ts';
 
@@ -88,41 +88,45 @@ function parametersOf(operation: Operation, components: Components): Json[] {
       const { description, examples: _, ...rest } = schemaObject(property as object, components) as JsonObject;
       const parameter: JsonObject = { name, in: where, required: required.has(name), schema: rest };
       if (description !== undefined) parameter.description = description;
-      const example = parameterExample(name, property as object);
-      if (example !== undefined) parameter.example = example as Json;
+      const example = parameterExample(name, property as object) as Json | undefined;
+      if (example !== undefined) Object.assign(parameter, exampleOf(example, required.has(name)));
       parameters.push(parameter);
     }
   }
   if (operation.method === 'POST') {
     parameters.push(
-      header(
-        'Idempotency-Key',
-        'Within 24 hours the same key with the same request replays the first answer.',
-        { type: 'string', minLength: 1, maxLength: 255 },
-        'order-4711',
-      ),
+      header('Idempotency-Key', 'Within 24 hours the same key with the same request replays the first answer.', {
+        type: 'string',
+        minLength: 1,
+        maxLength: 255,
+      }),
     );
   }
   if (operation.waits) {
     const text =
       '`wait=N`: answer when it is known what becomes of the change, or after N seconds (at most 30). ' +
       '`Preference-Applied` says which.';
-    parameters.push(header('Prefer', text, { type: 'string' }, 'wait=10'));
+    parameters.push(header('Prefer', text, { type: 'string' }));
   }
   if (operation.answerMedia === 'text/event-stream') {
     const text =
       'The last `id` that the client was told: goes on behind it. Clients for such streams send it themselves.';
-    parameters.push(header('Last-Event-ID', text, { type: 'string', maxLength: 64 }, '5f0c3a9e-1042'));
+    parameters.push(header('Last-Event-ID', text, { type: 'string', maxLength: 64 }));
   }
   if (operation.entityTag) {
     const text = 'Entity tags that the client holds, from the header `ETag`.';
-    parameters.push(header('If-None-Match', text, { type: 'string' }, '"y3ZbdmGLhYkz8uLcJ9fNqCmL2bA"'));
+    parameters.push(header('If-None-Match', text, { type: 'string' }));
   }
   return parameters;
 }
 
-function header(name: string, description: string, schema: JsonObject, example: string): Json {
-  return { name, in: 'header', required: false, description, schema, example };
+/** What need not be sent is shown, and not filled in: `x-disabled` tells the viewer of `/docs`, and others nothing. */
+function exampleOf(example: Json, isRequired: boolean): JsonObject {
+  return isRequired ? { example } : { examples: { default: { value: example, 'x-disabled': true } } };
+}
+
+function header(name: keyof typeof headerExamples, description: string, schema: JsonObject): Json {
+  return { name, in: 'header', required: false, description, schema, ...exampleOf(headerExamples[name], false) };
 }
 
 function responsesOf(operation: Operation, components: Components): JsonObject {

@@ -75,7 +75,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "ns2.example.net"
     ],
     "ttl": 3600,
-    "serial": 1795182024,
+    "serial": 1795182334,
     "status": {
       "records_applied": 0,
       "records_pending": 1,
@@ -260,7 +260,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "ns2.example.net"
     ],
     "ttl": 300,
-    "serial": 1795182022,
+    "serial": 1795182332,
     "status": {
       "records_applied": 0,
       "records_pending": 0,
@@ -981,7 +981,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
         "ns2.example.net"
       ],
       "ttl": 3600,
-      "serial": 1795182025,
+      "serial": 1795182335,
       "status": {
         "reachable": true,
         "checked_at": "2026-01-31T12:00:00.000Z",
@@ -1074,10 +1074,10 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   ],
   "listWebhookDeliveries": [
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa036",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa035",
       "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
       "event": "rdns.active",
-      "event_id": "2a25fb19-12",
+      "event_id": "1eec5668-10",
       "state": "pending",
       "created_at": "2026-01-31T12:00:00.000Z",
       "next_attempt_at": "2026-01-31T12:00:00.000Z",
@@ -1090,18 +1090,14 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       ]
     },
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00e",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa036",
       "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
-      "event": "webhook.test",
+      "event": "tunnel.active",
+      "event_id": "1eec5668-9",
       "state": "pending",
       "created_at": "2026-01-31T12:00:00.000Z",
       "next_attempt_at": "2026-01-31T12:00:00.000Z",
       "attempts": [
-        {
-          "at": "2026-01-31T12:00:00.000Z",
-          "error": "hooks.example.net refuses connections to port 443",
-          "duration_ms": 12
-        },
         {
           "at": "2026-01-31T12:00:00.000Z",
           "error": "hooks.example.net refuses connections to port 443",
@@ -1162,7 +1158,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       ]
     }
   ],
-  "readEvents": "retry: 2000\n\nid: 2a25fb19-0\n\nid: 2a25fb19-1\nevent: attack.started\ndata: {\"id\":\"2a25fb19-1\",\"type\":\"attack.started\",\"timestamp\":\"2026-11-20T13:40:21.986Z\",\"data\":{\"uuid\":\"01890a5d-ac96-774b-bcce-b302099aa005\",\"owner_uuid\":\"01890a5d-ac96-774b-bcce-b302099a8057\",\"dst\":\"203.0.113.7\",\"state\":\"ongoing\",\"source\":\"scrubbing-centre\",\"external_id\":\"incident-4711\",\"vectors\":[\"udp-amplification-dns\"],\"started_at\":\"2026-01-31T12:00:00.000Z\",\"peak_pps\":1250000,\"peak_bps\":9800000000,\"mitigation\":\"observe\",\"created_at\":\"2026-11-20T13:40:21.956Z\",\"updated_at\":\"2026-11-20T13:40:21.956Z\"}}\n\n",
+  "readEvents": "retry: 2000\n\nid: 1eec5668-0\n\nid: 1eec5668-1\nevent: attack.started\ndata: {\"id\":\"1eec5668-1\",\"type\":\"attack.started\",\"timestamp\":\"2026-11-20T13:45:32.307Z\",\"data\":{\"uuid\":\"01890a5d-ac96-774b-bcce-b302099aa005\",\"owner_uuid\":\"01890a5d-ac96-774b-bcce-b302099a8057\",\"dst\":\"203.0.113.7\",\"state\":\"ongoing\",\"source\":\"scrubbing-centre\",\"external_id\":\"incident-4711\",\"vectors\":[\"udp-amplification-dns\"],\"started_at\":\"2026-01-31T12:00:00.000Z\",\"peak_pps\":1250000,\"peak_bps\":9800000000,\"mitigation\":\"observe\",\"created_at\":\"2026-11-20T13:45:32.242Z\",\"updated_at\":\"2026-11-20T13:45:32.242Z\"}}\n\n",
   "readFilter": [
     {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa008",
@@ -1276,7 +1272,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "ns2.example.net"
     ],
     "ttl": 3600,
-    "serial": 1795182025,
+    "serial": 1795182335,
     "status": {
       "reachable": true,
       "checked_at": "2026-01-31T12:00:00.000Z",
@@ -1419,7 +1415,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "2001:db8:ffff::1"
     ],
     "created_at": "2026-01-31T12:00:00.000Z",
-    "enrollment_token": "ExampleExampleExampl_ExampleExam",
+    "enrollment_token": "ExampleExampleExampleExa_pleExam",
     "enrollment_expires_at": "2026-01-31T13:00:00.000Z",
     "message": "The router's present key works until the token is used, and no longer."
   },
@@ -1489,14 +1485,12 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   "rotateWebhookSecret": {
     "uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
     "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
-    "state": "failing",
-    "state_reason": "The last attempt: hooks.example.net refuses connections to port 443.",
+    "state": "active",
     "url": "https://hooks.example.net/levee",
     "events": [
       "*"
     ],
     "disabled": false,
-    "failing_since": "2026-01-31T12:00:00.000Z",
     "former_secret_valid_until": "2026-02-01T12:00:00.000Z",
     "created_at": "2026-01-31T12:00:00.000Z",
     "updated_at": "2026-01-31T12:00:00.000Z",

@@ -55,6 +55,12 @@ describe('the description in a real browser', { skip }, () => {
     await page.getByRole('dialog').getByRole('button', { name: /^Send/ }).first().click();
     const response = await answered;
     assert.equal(response.status(), 200, await response.text());
+    const sent = response.request().headers();
+    assert.deepEqual(
+      [sent['idempotency-key'], sent.prefer],
+      [undefined, undefined],
+      'what may be sent is not filled in',
+    );
     const { body } = await api.call('listFirewallRules', {}, { key: world.holders.user.key });
     assert.equal(body.length, 1);
     assert.deepEqual(body[0].uuid, ((await response.json()) as { uuid: string }).uuid);
