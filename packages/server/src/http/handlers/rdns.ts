@@ -112,7 +112,7 @@ async function written(
         const after = executorOf(pool);
         const [now, zones] = await Promise.all([readRdns(after, row.uuid), loadZoneIndex(after)]);
         // A deleted record's row is gone once the server let go of it.
-        const gone = { ...row, applied_position: row.change_position };
+        const gone = { ...row, applied_position: row.change_position, applied_ms: null };
         shown = { row: now ?? (row.deleted ? gone : row), zones };
         return outcome;
       },
