@@ -17,7 +17,7 @@ test('the description needs no key and is the document that is served with one',
 });
 
 test('the page and what it loads come from here alone, under a policy that allows nothing else', async () => {
-  const page = await api.raw('GET', '/docs');
+  const page = await api.raw('GET', '/docs/');
   assert.equal(page.status, 200);
   assert.match(page.headers.get('content-type') ?? '', /^text\/html/);
   const sources = [...page.text.matchAll(/(?:src|href)="([^"]*)"/g)].map((match) => match[1] ?? '');

@@ -15,16 +15,18 @@ export interface DocsServices {
 }
 
 /** For 405. */
-export const docsPaths = ['/docs', '/docs/openapi.json', '/docs/start.js', '/docs/viewer.js'] as const;
+export const docsPaths = ['/docs', '/docs/', '/docs/openapi.json', '/docs/start.js', '/docs/viewer.js'] as const;
 
 export function registerDocs(app: FastifyInstance, services: DocsServices): void {
   const viewerScript = viewerScriptSource();
-  const [page, document, start, viewer] = docsPaths;
+  const [page, slashed, document, start, viewer] = docsPaths;
 
   app.get(page, (request, reply) => {
     reply.header('content-security-policy', contentSecurityPolicy);
     sendText(request, reply, 'text/html', pageHtml);
   });
+  // Relative, as all that the page names: whoever puts it behind a prefix finds it there.
+  app.get(slashed, (_request, reply) => reply.code(308).header('location', '../docs').send());
   app.get(document, (request, reply) => sendText(request, reply, 'application/json', services.openapi()));
   app.get(start, (request, reply) => sendText(request, reply, 'text/javascript', startScript));
   app.get(viewer, async (request, reply) => {
