@@ -5,12 +5,15 @@
 import { exampleUuid } from '@levee/contract/openapi-examples.ts';
 
 const uuidForm = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
-const timeForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+const timeForm = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
+/** Identifiers of events: which history, and the place in it. */
+const eventForm = /\b[0-9a-f]{8}(?=-\d+\b(?!-))/g;
 /** Members whose value is a secret, shown once. */
 const secrets = new Set(['key', 'enrollment_token', 'secret', 'signing_secret']);
-/** Members whose value is how long something took. */
-const durations = new Set(['latency_ms', 'duration_ms']);
+/** Members whose value is how long something took, or came of the time. */
+const measured: Readonly<Record<string, number>> = { latency_ms: 12, duration_ms: 12, serial: 1769860800 };
 
+const requestId = '3f6c2c1e-9d0b-4c57-8a0e-1f6f3b7f5c11';
 const recordedAt = Date.parse('2026-01-31T12:00:00.000Z');
 const hour = 3_600_000;
 /** A list shows that much. */
@@ -36,15 +39,21 @@ export function createNormaliser(now: () => number): Normaliser {
     names.set(uuid, name);
     return name;
   };
+  const timeOf = (time: string): string => {
+    const distance = Math.round((Date.parse(time) - now()) / hour) * hour;
+    return new Date(recordedAt + distance).toISOString();
+  };
   const text = (value: string): string => {
     if (given.has(value)) return value;
-    if (!timeForm.test(value)) return value.replace(uuidForm, nameOf);
-    const distance = Math.round((Date.parse(value) - now()) / hour) * hour;
-    return new Date(recordedAt + distance).toISOString();
+    return value
+      .replace(uuidForm, nameOf)
+      .replace(eventForm, '5f0c3a9e')
+      .replace(timeForm, (time) => (given.has(time) ? time : timeOf(time)));
   };
   const member = (name: string, value: unknown): unknown => {
     if (secrets.has(name) && typeof value === 'string') return disguise(value);
-    if (durations.has(name) && typeof value === 'number') return 12;
+    if (name === 'request_id') return requestId;
+    if (typeof value === 'number') return measured[name] ?? value;
     return normalise(value);
   };
   const normalise = (value: unknown): unknown => {
@@ -71,7 +80,9 @@ export function createNormaliser(now: () => number): Normaliser {
 
 /** Of the same form, and recognisably none. */
 function disguise(secret: string): string {
-  const [prefix = ''] = /^(?:lv_[a-z]_|whsec_)?/.exec(secret) ?? [];
-  const word = 'Example';
-  return prefix + secret.slice(prefix.length).replace(/[^_=]/g, (_, at: number) => word[at % word.length] ?? '');
+  const [, prefix = '', text = '', check = ''] =
+    /^(lv_[a-z]_|whsec_)?(.*?)((?:(?<=^lv_.*)_\w+|=)?)$/.exec(secret) ?? [];
+  const example = (length: number) => 'Example'.repeat(Math.ceil(length / 7)).slice(0, length);
+  const end = check.startsWith('_') ? `_${example(check.length - 1)}` : check;
+  return prefix + example(text.length) + end;
 }

@@ -75,7 +75,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "ns2.example.net"
     ],
     "ttl": 3600,
-    "serial": 1795182334,
+    "serial": 1769860800,
     "status": {
       "records_applied": 0,
       "records_pending": 1,
@@ -155,7 +155,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "198.51.100.0/24"
     ],
     "created_at": "2026-01-31T12:00:00.000Z",
-    "key": "lv_u_ExampleExampleExampleExampleExampleExampleE_ampleE"
+    "key": "lv_u_ExampleExampleExampleExampleExampleExampleE_Exampl"
   },
   "createFilter": {
     "uuid": "01890a5d-ac96-774b-bcce-b302099aa008",
@@ -260,7 +260,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "ns2.example.net"
     ],
     "ttl": 300,
-    "serial": 1795182332,
+    "serial": 1769860800,
     "status": {
       "records_applied": 0,
       "records_pending": 0,
@@ -375,9 +375,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       {
         "zone": "113.0.203.in-addr.arpa",
         "driver": "embedded",
-        "state": "removed",
-        "at": "2026-01-31T12:00:00.000Z",
-        "latency_ms": 12
+        "state": "removed"
       }
     ],
     "created_at": "2026-01-31T12:00:00.000Z",
@@ -533,7 +531,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "object_uuid": "01890a5d-ac96-774b-bcce-b302099aa011",
       "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "actor": {
-        "uuid": "01890a5d-ac96-774b-bcce-b302099aa037",
+        "uuid": "01890a5d-ac96-774b-bcce-b302099aa028",
         "role": "operator"
       },
       "after": {
@@ -981,7 +979,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
         "ns2.example.net"
       ],
       "ttl": 3600,
-      "serial": 1795182335,
+      "serial": 1769860800,
       "status": {
         "reachable": true,
         "checked_at": "2026-01-31T12:00:00.000Z",
@@ -1074,10 +1072,10 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   ],
   "listWebhookDeliveries": [
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa035",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa026",
       "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
       "event": "rdns.active",
-      "event_id": "1eec5668-10",
+      "event_id": "5f0c3a9e-10",
       "state": "pending",
       "created_at": "2026-01-31T12:00:00.000Z",
       "next_attempt_at": "2026-01-31T12:00:00.000Z",
@@ -1090,10 +1088,10 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       ]
     },
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa036",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa027",
       "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
       "event": "tunnel.active",
-      "event_id": "1eec5668-9",
+      "event_id": "5f0c3a9e-9",
       "state": "pending",
       "created_at": "2026-01-31T12:00:00.000Z",
       "next_attempt_at": "2026-01-31T12:00:00.000Z",
@@ -1158,7 +1156,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       ]
     }
   ],
-  "readEvents": "retry: 2000\n\nid: 1eec5668-0\n\nid: 1eec5668-1\nevent: attack.started\ndata: {\"id\":\"1eec5668-1\",\"type\":\"attack.started\",\"timestamp\":\"2026-11-20T13:45:32.307Z\",\"data\":{\"uuid\":\"01890a5d-ac96-774b-bcce-b302099aa005\",\"owner_uuid\":\"01890a5d-ac96-774b-bcce-b302099a8057\",\"dst\":\"203.0.113.7\",\"state\":\"ongoing\",\"source\":\"scrubbing-centre\",\"external_id\":\"incident-4711\",\"vectors\":[\"udp-amplification-dns\"],\"started_at\":\"2026-01-31T12:00:00.000Z\",\"peak_pps\":1250000,\"peak_bps\":9800000000,\"mitigation\":\"observe\",\"created_at\":\"2026-11-20T13:45:32.242Z\",\"updated_at\":\"2026-11-20T13:45:32.242Z\"}}\n\n",
+  "readEvents": "retry: 2000\n\nid: 5f0c3a9e-0\n\nid: 5f0c3a9e-1\nevent: attack.started\ndata: {\"id\":\"5f0c3a9e-1\",\"type\":\"attack.started\",\"timestamp\":\"2026-01-31T12:00:00.000Z\",\"data\":{\"uuid\":\"01890a5d-ac96-774b-bcce-b302099aa005\",\"owner_uuid\":\"01890a5d-ac96-774b-bcce-b302099a8057\",\"dst\":\"203.0.113.7\",\"state\":\"ongoing\",\"source\":\"scrubbing-centre\",\"external_id\":\"incident-4711\",\"vectors\":[\"udp-amplification-dns\"],\"started_at\":\"2025-04-13T10:00:00.000Z\",\"peak_pps\":1250000,\"peak_bps\":9800000000,\"mitigation\":\"observe\",\"created_at\":\"2026-01-31T12:00:00.000Z\",\"updated_at\":\"2026-01-31T12:00:00.000Z\"}}\n\n",
   "readFilter": [
     {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa008",
@@ -1272,7 +1270,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "ns2.example.net"
     ],
     "ttl": 3600,
-    "serial": 1795182335,
+    "serial": 1769860800,
     "status": {
       "reachable": true,
       "checked_at": "2026-01-31T12:00:00.000Z",
@@ -1415,7 +1413,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "2001:db8:ffff::1"
     ],
     "created_at": "2026-01-31T12:00:00.000Z",
-    "enrollment_token": "ExampleExampleExampleExa_pleExam",
+    "enrollment_token": "ExampleExampleExampleExampleExam",
     "enrollment_expires_at": "2026-01-31T13:00:00.000Z",
     "message": "The router's present key works until the token is used, and no longer."
   },
@@ -1423,7 +1421,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "dst": "203.0.113.7",
     "rules": [
       {
-        "uuid": "01890a5d-ac96-774b-bcce-b302099aa046",
+        "uuid": "01890a5d-ac96-774b-bcce-b302099aa029",
         "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
         "state": "active",
         "dst": "203.0.113.7",
@@ -1485,12 +1483,14 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   "rotateWebhookSecret": {
     "uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
     "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
-    "state": "active",
+    "state": "failing",
+    "state_reason": "The last attempt: hooks.example.net refuses connections to port 443.",
     "url": "https://hooks.example.net/levee",
     "events": [
       "*"
     ],
     "disabled": false,
+    "failing_since": "2026-01-31T12:00:00.000Z",
     "former_secret_valid_until": "2026-02-01T12:00:00.000Z",
     "created_at": "2026-01-31T12:00:00.000Z",
     "updated_at": "2026-01-31T12:00:00.000Z",
@@ -1570,7 +1570,7 @@ export const recordedErrors: Readonly<Record<string, unknown>> = {
   "body_too_large": {
     "error": "body_too_large",
     "message": "The body exceeds 1 MiB.",
-    "request_id": "01890a5d-ac96-774b-bcce-b302099aa043"
+    "request_id": "3f6c2c1e-9d0b-4c57-8a0e-1f6f3b7f5c11"
   },
   "conflict": {
     "error": "conflict",
@@ -1583,7 +1583,7 @@ export const recordedErrors: Readonly<Record<string, unknown>> = {
         "message": "ips.0: 203.0.113.0/29 overlaps a subnet that is in use already"
       }
     ],
-    "request_id": "01890a5d-ac96-774b-bcce-b302099aa040"
+    "request_id": "3f6c2c1e-9d0b-4c57-8a0e-1f6f3b7f5c11"
   },
   "idempotency_key_reused": {
     "error": "idempotency_key_reused",
@@ -1596,12 +1596,12 @@ export const recordedErrors: Readonly<Record<string, unknown>> = {
         "message": "Idempotency-Key: was used before with another request; a new request needs a new key"
       }
     ],
-    "request_id": "01890a5d-ac96-774b-bcce-b302099aa045"
+    "request_id": "3f6c2c1e-9d0b-4c57-8a0e-1f6f3b7f5c11"
   },
   "invalid_api_key": {
     "error": "invalid_api_key",
     "message": "The API key in x-api-key is not valid: it is unknown, misspelt, revoked or expired.",
-    "request_id": "01890a5d-ac96-774b-bcce-b302099aa039"
+    "request_id": "3f6c2c1e-9d0b-4c57-8a0e-1f6f3b7f5c11"
   },
   "invalid_json": {
     "error": "invalid_json",
@@ -1613,7 +1613,7 @@ export const recordedErrors: Readonly<Record<string, unknown>> = {
         "message": "The body is not a valid JSON text."
       }
     ],
-    "request_id": "01890a5d-ac96-774b-bcce-b302099aa042"
+    "request_id": "3f6c2c1e-9d0b-4c57-8a0e-1f6f3b7f5c11"
   },
   "ip_not_allowed": {
     "error": "ip_not_allowed",
@@ -1626,17 +1626,17 @@ export const recordedErrors: Readonly<Record<string, unknown>> = {
         "message": "dst: 198.51.100.7 is not within the caller's addresses; it must lie inside one of the user's subnets"
       }
     ],
-    "request_id": "01890a5d-ac96-774b-bcce-b302099aa03e"
+    "request_id": "3f6c2c1e-9d0b-4c57-8a0e-1f6f3b7f5c11"
   },
   "missing_api_key": {
     "error": "missing_api_key",
     "message": "The x-api-key header is missing: every operation needs an API key in it.",
-    "request_id": "01890a5d-ac96-774b-bcce-b302099aa038"
+    "request_id": "3f6c2c1e-9d0b-4c57-8a0e-1f6f3b7f5c11"
   },
   "not_found": {
     "error": "not_found",
     "message": "Nothing is here for this key: the path or the object does not exist.",
-    "request_id": "01890a5d-ac96-774b-bcce-b302099aa03f"
+    "request_id": "3f6c2c1e-9d0b-4c57-8a0e-1f6f3b7f5c11"
   },
   "operator_key_required": {
     "error": "operator_key_required",
@@ -1648,7 +1648,7 @@ export const recordedErrors: Readonly<Record<string, unknown>> = {
         "message": "This operation needs a key of an operator; the key is of a user."
       }
     ],
-    "request_id": "01890a5d-ac96-774b-bcce-b302099aa03d"
+    "request_id": "3f6c2c1e-9d0b-4c57-8a0e-1f6f3b7f5c11"
   },
   "provider_key_required": {
     "error": "provider_key_required",
@@ -1660,22 +1660,22 @@ export const recordedErrors: Readonly<Record<string, unknown>> = {
         "message": "This operation needs a key of a provider; the key is of a user."
       }
     ],
-    "request_id": "01890a5d-ac96-774b-bcce-b302099aa03c"
+    "request_id": "3f6c2c1e-9d0b-4c57-8a0e-1f6f3b7f5c11"
   },
   "read_only_key": {
     "error": "read_only_key",
     "message": "This API key may only read; the operation changes something.",
-    "request_id": "01890a5d-ac96-774b-bcce-b302099aa03b"
+    "request_id": "3f6c2c1e-9d0b-4c57-8a0e-1f6f3b7f5c11"
   },
   "source_not_allowed": {
     "error": "source_not_allowed",
     "message": "This API key may not be used from the address that the request came from.",
-    "request_id": "01890a5d-ac96-774b-bcce-b302099aa03a"
+    "request_id": "3f6c2c1e-9d0b-4c57-8a0e-1f6f3b7f5c11"
   },
   "unsupported_media_type": {
     "error": "unsupported_media_type",
     "message": "The body is not application/json.",
-    "request_id": "01890a5d-ac96-774b-bcce-b302099aa044"
+    "request_id": "3f6c2c1e-9d0b-4c57-8a0e-1f6f3b7f5c11"
   },
   "validation_failed": {
     "error": "validation_failed",
@@ -1693,6 +1693,6 @@ export const recordedErrors: Readonly<Record<string, unknown>> = {
         "message": "action: must be one of accept, continue, drop, reject, received the string \"deny\""
       }
     ],
-    "request_id": "01890a5d-ac96-774b-bcce-b302099aa041"
+    "request_id": "3f6c2c1e-9d0b-4c57-8a0e-1f6f3b7f5c11"
   }
 };
