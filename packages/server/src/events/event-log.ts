@@ -76,10 +76,11 @@ const WRITE = `with told as (
 
 const KEEP = `insert into event_object as o (object_uuid, kind, owner_uuid, provider_uuid, change_position, state, open,
     event_sequence)
-  select k.object, k.kind, k.owner, k.provider, k.position, k.state, k.open,
-    (select max(e.sequence) from event e where e.sequence >= $8 and e.object_uuid = k.object)
+  select k.object, k.kind, k.owner, k.provider, k.position, k.state, k.open, e.sequence
   from unnest($1::uuid[], $2::text[], $3::uuid[], $4::uuid[], $5::int8[], $6::text[], $7::bool[])
     k (object, kind, owner, provider, position, state, open)
+  left join (select object_uuid, max(sequence) as sequence from event where sequence >= $8 group by object_uuid) e
+    on e.object_uuid = k.object
   on conflict (object_uuid) do update set change_position = excluded.change_position, state = excluded.state,
     open = excluded.open, event_sequence = coalesce(excluded.event_sequence, o.event_sequence)`;
 

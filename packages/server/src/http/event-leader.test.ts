@@ -42,7 +42,7 @@ const followed = async () =>
 async function acknowledge(plane: ControlPlane, key: string): Promise<void> {
   const [last] = await query<{ xid: string; position: number }>(
     `select xid::text as xid, position from change where xid < pg_snapshot_xmin(pg_current_snapshot())
-      order by xid desc, position desc limit 1`,
+      order by change.xid desc, position desc limit 1`,
   );
   const cursor = plane.agents.cursors.write({ xid: Number(last?.xid), position: last?.position ?? 0 });
   assert.equal((await report(plane.url, key, { cursor })).status, 200);

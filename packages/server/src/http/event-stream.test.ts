@@ -52,7 +52,7 @@ async function newRouter(name: string): Promise<{ uuid: string; key: string }> {
 async function acknowledge(more: object = {}, key = router.key): Promise<void> {
   const { rows } = await api.database.pool.query<{ xid: string; position: number }>(
     `select xid::text as xid, position from change where xid < pg_snapshot_xmin(pg_current_snapshot())
-      order by xid desc, position desc limit 1`,
+      order by change.xid desc, position desc limit 1`,
   );
   const [last] = rows;
   const cursor = last && plane.agents.cursors.write({ xid: Number(last.xid), position: last.position });
