@@ -394,6 +394,41 @@ const cases: readonly Case[] = [
     ask: { body: { name: '-', tunnel_addresses: ['x', '192.0.2.1/24'] } },
     wrong: ['/name', '/location', '/tunnel_addresses/0', '/tunnel_addresses/1'],
   },
+  {
+    id: 'readEvents',
+    key: byUser,
+    ask: { query: '?after=yesterday&events=attack.*,attack.begun&limit=1' },
+    wrong: ['?after', '?events', '?limit'],
+  },
+  {
+    id: 'createWebhook',
+    key: byUser,
+    ask: {
+      body: {
+        url: 'ftp://hooks.example.net/',
+        events: ['attack.begun'],
+        description: 'a\tb',
+        disabled: 'no',
+        name: 'x',
+      },
+      headers: { 'idempotency-key': 'a b' },
+    },
+    wrong: ['/url', '/events/0', '/description', '/disabled', '/name', 'Idempotency-Key'],
+  },
+  {
+    id: 'changeWebhook',
+    params: () => ({ uuid: rule }),
+    key: byUser,
+    ask: { body: { url: 'https://me:secret@hooks.example.net/', events: [], secret: 'whsec_x' } },
+    wrong: ['/url', '/events', '/secret'],
+  },
+  {
+    id: 'listWebhookDeliveries',
+    params: () => ({ uuid: rule }),
+    key: byUser,
+    ask: { query: '?state=lost&limit=0&cursor=-&page=1' },
+    wrong: ['?state', '?limit', '?cursor', '?page'],
+  },
 ];
 
 /** Every row of every table that an operation writes. */
@@ -418,6 +453,8 @@ async function stored(): Promise<string> {
     'idempotency',
     'quota',
     'audit',
+    'webhook',
+    'webhook_delivery',
   ];
   const counts = tables.map(
     (table) => `(select md5(coalesce(string_agg(t::text, '|' order by t::text), '')) from ${table} t)`,
