@@ -3,6 +3,8 @@
  * attempt gave. Owns these statements; sends nothing.
  */
 import type pg from 'pg';
+import { recordOwnAction } from '../../store/own-actions.ts';
+import { inTransaction } from '../../store/transaction.ts';
 import type { Attempt } from './send.ts';
 
 /** One for each new event and webhook that chose it and may see it. Those whose account is going get none. */
@@ -142,18 +144,31 @@ export async function saveOutcome(pool: Pick<pg.Pool, 'query'>, outcome: Outcome
   });
 }
 
-/** What waits is cancelled. */
-const DISABLE = `with disabled as (
-    update webhook set disabled = true, disabled_reason = $2, updated_at = date_trunc('milliseconds', now())
-    where uuid = $1 and not disabled
-    returning uuid
-  )
-  update webhook_delivery set state = 'cancelled', next_attempt_at = null, ended_at = clock_timestamp()
-  where state = 'pending' and webhook_uuid = (select uuid from disabled)`;
+const DISABLE = `update webhook w set disabled = true, disabled_reason = $2, updated_at = date_trunc('milliseconds', now())
+  from account a
+  where w.uuid = $1 and not w.disabled and a.uuid = w.owner_uuid
+  returning w.owner_uuid::text as owner, a.provider_uuid::text as provider`;
 
-/** Nothing happens to one that is disabled or gone already. */
-export async function disableWebhook(pool: Pick<pg.Pool, 'query'>, webhook: string, reason: string): Promise<void> {
-  await pool.query(DISABLE, [webhook, reason]);
+const CANCEL = `update webhook_delivery set state = 'cancelled', next_attempt_at = null, ended_at = clock_timestamp()
+  where webhook_uuid = $1 and state = 'pending'`;
+
+/** What waits is cancelled. Nothing happens to one that is disabled or gone already. */
+export async function disableWebhook(pool: pg.Pool, webhook: string, reason: string): Promise<void> {
+  await inTransaction(pool, async (client) => {
+    const { rows } = await client.query<{ owner: string; provider: string | null }>(DISABLE, [webhook, reason]);
+    const [row] = rows;
+    if (row === undefined) return;
+    await client.query(CANCEL, [webhook]);
+    await recordOwnAction(client, {
+      action: 'disable',
+      kind: 'webhook',
+      uuid: webhook,
+      ownerUuid: row.owner,
+      ...(row.provider !== null && { providerUuid: row.provider }),
+      before: { disabled: false },
+      after: { disabled: true },
+    });
+  });
 }
 
 export const KEEP_DELIVERED_SECONDS = 24 * 3600;

@@ -310,6 +310,8 @@ test('what waits is cancelled when a server says that it is gone', async () => {
   await waitUntil(async () => !(await statesOf(uuid)).includes('pending'), 'nothing waits');
   const [row] = await query<{ disabled: boolean; disabled_reason: string }>('select * from webhook');
   assert.deepEqual([row?.disabled, row?.disabled_reason], [true, 'Its server answered that it is gone (410).']);
+  const audited = await query(`select from audit where operation = 'disable' and object_uuid = $1`, [uuid]);
+  assert.equal(audited.length, 1);
   assert.ok(target.received.length <= 4);
 });
 
