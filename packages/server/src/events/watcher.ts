@@ -42,10 +42,10 @@ const LEAVING_LONGEST_MILLISECONDS = 5_000;
 /** Rows may go for reasons not known here. */
 const MARKED_MILLISECONDS = 30_000;
 
-/** Settled entries only: the cursor may pass them. */
-const ENTRIES = `select xid::text as xid, position, kind, object_uuid::text as uuid from change
-  where (xid, position) > ($1::xid8, $2::int8) and xid < pg_snapshot_xmin(pg_current_snapshot())
-  order by xid, position limit $3`;
+/** Settled entries only: the cursor may pass them. In the order of the numbers, not of the text that is selected. */
+const ENTRIES = `select c.xid::text as xid, c.position, c.kind, c.object_uuid::text as uuid from change c
+  where (c.xid, c.position) > ($1::xid8, $2::int8) and c.xid < pg_snapshot_xmin(pg_current_snapshot())
+  order by c.xid, c.position limit $3`;
 
 /** Kind → uuid → the entry that it came by, if any. */
 type Candidates = Map<EventObject, Map<string, Cursor | undefined>>;
