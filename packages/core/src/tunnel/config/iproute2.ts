@@ -1,5 +1,5 @@
 /**
- * Owns the customer's end as commands for a Linux shell: ip(8) and nft(8). The commands last until the machine starts
+ * Owns the customer's end as commands for a Linux shell: ip(8), sysctl(8) and nft(8). The commands last until the machine starts
  * anew. Sources: ip-link(8), ip-rule(8), ip-route(8), nft(8).
  */
 import {
@@ -12,7 +12,7 @@ import {
   subnetsOf,
   titleOf,
 } from './config-tunnel.ts';
-import { cidr, clampTable, metricOf, rulePriorities, tableOf } from './linux.ts';
+import { cidr, clampTable, looseFilterNote, looseFilterOf, metricOf, rulePriorities, tableOf } from './linux.ts';
 
 export const iproute2: ConfigWriter = {
   lacks: () => undefined,
@@ -22,6 +22,7 @@ export const iproute2: ConfigWriter = {
       'For a root shell; until the next start. Addresses of ips that this machine itself has: ip address add ADDRESS dev lo',
       'Where they belong to machines behind it: sysctl -w net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1',
       ...notesOf(tunnel),
+      looseFilterNote,
     ];
     return [
       ...commentLines('#', notes),
@@ -42,6 +43,7 @@ function device(tunnel: ConfigTunnel, end: ConfigEnd): readonly string[] {
   return [
     `ip link add name ${name} mtu ${tunnel.sizes.mtu} type ${kind(tunnel, end)}`,
     `ip link set dev ${name} alias ${tunnel.uuid}`,
+    `sysctl -q -w ${looseFilterOf(end)}`,
     `ip address add ${end.inner4.customer}/31 dev ${name}`,
     `ip address add ${end.inner6.customer}/127 dev ${name} nodad`,
     `ip link set dev ${name} up`,

@@ -1,6 +1,7 @@
 /**
  * Owns what the Linux formats have in common: the routing table, the priorities of its rules, the length that a prefix
- * always shows, and the rules that clamp the MSS. Linux has no other way to clamp it for packets that are forwarded.
+ * always shows, the filter by reverse path, and the rules that clamp the MSS. Linux has no other way to clamp it for
+ * packets that are forwarded.
  */
 
 import { formatAddress } from '../../net/address.ts';
@@ -24,6 +25,18 @@ export function metricOf(end: ConfigEnd): number {
 export function cidr(prefix: Prefix): string {
   return `${formatAddress(prefix)}/${prefix.length}`;
 }
+
+/**
+ * Settings for sysctl(8), one a line: what comes through an end by which replies do not leave passes a filter that is
+ * strict elsewhere. The larger of `all` and the device's own counts (ip-sysctl in the kernel's documentation), so that 2,
+ * which is loose, wins over a strict 1 and leaves other devices alone. IPv6 has no such filter in the kernel.
+ */
+export function looseFilterOf(end: ConfigEnd): string {
+  return `net.ipv4.conf.${deviceName(end)}.rp_filter=2`;
+}
+
+export const looseFilterNote =
+  'rp_filter=2: a strict filter by reverse path would drop what arrives by another end than replies leave by.';
 
 /**
  * For `nft -f`: a table of its own, which replaces the one of an earlier paste. The kernel only ever lowers an MSS

@@ -1,6 +1,6 @@
 /**
  * Owns the customer's end as a file of netplan. Netplan has no Geneve devices, no rule that passes a default route over,
- * and no say about the encapsulation limit of GRE over IPv6. Source: netplan(5) of 0.106.
+ * and no say about the filter by reverse path and the encapsulation limit of GRE over IPv6. Source: netplan(5) of 0.106.
  */
 import {
   type ConfigEnd,
@@ -12,7 +12,7 @@ import {
   subnetsOf,
   titleOf,
 } from './config-tunnel.ts';
-import { cidr, clampTable, metricOf, rulePriorities, tableOf } from './linux.ts';
+import { cidr, clampTable, looseFilterNote, looseFilterOf, metricOf, rulePriorities, tableOf } from './linux.ts';
 
 /** Octets of the option that carries the encapsulation limit, which netplan's devices always send (RFC 2473, 4.1.1). */
 const encapsulationLimitOctets = 8;
@@ -27,6 +27,9 @@ export const netplan: ConfigWriter = {
       `/etc/netplan/60-levee-${tunnel.tableNumber}.yaml, mode 0600; then: netplan apply`,
       'Replies to other local networks than ips: add a rule for each, like those with "to" below.',
       ...notesOf(tunnel),
+      looseFilterNote,
+      `Before netplan apply, for /etc/sysctl.d/99-levee-${tunnel.tableNumber}.conf:`,
+      ...tunnel.ends.map((end) => `  ${looseFilterOf(end)}`),
       'Netplan does not clamp the MSS. Give this to nft -f, and keep it in nftables.conf:',
       ...clampTable(tunnel).map((line) => `  ${line}`),
     ];

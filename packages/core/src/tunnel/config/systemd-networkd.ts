@@ -1,6 +1,6 @@
 /**
  * Owns the customer's end as files of systemd-networkd, written by a shell. Sources: systemd.netdev(5),
- * systemd.network(5) of systemd 252.
+ * systemd.network(5) of systemd 252, which has no setting for the filter by reverse path: sysctl.d(5) is asked instead.
  */
 import {
   type ConfigEnd,
@@ -12,7 +12,7 @@ import {
   subnetsOf,
   titleOf,
 } from './config-tunnel.ts';
-import { cidr, clampTable, metricOf, rulePriorities, tableOf } from './linux.ts';
+import { cidr, clampTable, looseFilterNote, looseFilterOf, metricOf, rulePriorities, tableOf } from './linux.ts';
 
 const folder = '/etc/systemd/network';
 
@@ -24,6 +24,7 @@ export const systemdNetworkd: ConfigWriter = {
       'For a root shell: writes files and has systemd-networkd read them.',
       'Where ips belong to machines behind this one: IPForward=yes in the [Network] section of its other devices too.',
       ...notesOf(tunnel),
+      looseFilterNote,
       'systemd-networkd does not clamp the MSS: the last command does, until the next start; keep it in nftables.conf.',
     ];
     return [
@@ -33,6 +34,8 @@ export const systemdNetworkd: ConfigWriter = {
         return [
           ...file(`${path}.netdev`, netdev(tunnel, end)),
           ...file(`${path}.network`, network(tunnel, end, index === 0)),
+          // By udev's rules the device has it as soon as it appears; the name comes after what a distribution sets.
+          ...file(`/etc/sysctl.d/99-${deviceName(end)}.conf`, [looseFilterOf(end)]),
         ];
       }),
       'networkctl reload',
