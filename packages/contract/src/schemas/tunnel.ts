@@ -35,8 +35,8 @@ const tunnelFields = {
   keyed: Type.Optional(
     Type.Boolean({
       description:
-        'False: a GRE tunnel whose packets carry no key, for equipment that knows none (MikroTik RouterOS). Of such ' +
-        'tunnels each endpoint can have one only. Absent: true.',
+        'False: a GRE tunnel whose packets carry no key, for equipment that knows none (MikroTik RouterOS, Juniper SRX ' +
+        'before GRE Tunnel Key Support). Of such tunnels each endpoint can have one only. Absent: true.',
     }),
   ),
   locations: Type.Optional(locations),

@@ -1,8 +1,10 @@
 /**
  * Owns the customer's end as set commands of Junos OS: a unit of a gr- interface and filter-based forwarding. Its gr-
- * interfaces have the key (RFC 2890) and carry IPv6 inside, but speak IPv4 outside only, and there is no Geneve between
- * routers. Sources: "Configuring Unicast Tunnels" and "Filter-Based Forwarding for Routing Instances" in the vendor's
- * manuals.
+ * interfaces carry IPv6 inside, but speak IPv4 outside only, and there is no Geneve between routers. Which of them put
+ * the key (RFC 2890) into packets depends on hardware and release, which nobody tells us: the text says it. Sources:
+ * "Configuring Unicast Tunnels", "Tunnel Interfaces on MX Series Routers with MPC1 and MPC2", "bandwidth (Tunnel
+ * Services)", "GRE Tunnel Key Support" (SRX), "interface-routes", "rib-group (Routing Options)" and "Filter-Based
+ * Forwarding for Routing Instances" in the vendor's manuals.
  */
 import {
   type ConfigEnd,
@@ -24,20 +26,25 @@ export const junos: ConfigWriter = {
   },
   write(tunnel) {
     const name = nameOf(tunnel);
-    const apply = ([4, 6] as const)
+    const served = ([4, 6] as const)
       .filter((family) => subnetsOf(tunnel, family).length > 0)
-      .map(
-        (family) =>
-          `  set interfaces ge-0/0/1 unit 0 family ${families[family]} filter input ${name}-${families[family]}`,
-      );
+      .map((each) => families[each]);
     const notes = [
       ...titleOf(tunnel),
-      'For load set terminal. gr-0/0/0 needs tunnel services: set chassis fpc 0 pic 0 tunnel-services (MX).',
+      'For load set terminal.',
       'Replies are sent back by a filter, which belongs on each interface behind which ips lie, such as:',
-      ...apply,
-      'On SRX clamp the MSS with these instead of tcp-mss:',
-      `  set security flow tcp-mss gre-in mss ${tunnel.sizes.mss}`,
-      `  set security flow tcp-mss gre-out mss ${tunnel.sizes.mss}`,
+      ...served.map((inet) => `  set interfaces ge-0/0/1 unit 0 family ${inet} filter input ${name}-${inet}`),
+      'Only networks that are connected stay local. For each other one that ips talk to:',
+      ...served.flatMap((inet) => [
+        `  set firewall family ${inet} filter ${name}-${inet} term local from destination-address NETWORK`,
+        `  set firewall family ${inet} filter ${name}-${inet} term local then accept`,
+        `  insert firewall family ${inet} filter ${name}-${inet} term local before term replies`,
+      ]),
+      'interface-routes has one rib-group a family, and the one below would take the place of yours: where there is one,',
+      "leave that line out and add the table to your group's import-rib:",
+      ...served.map((inet) => `  set routing-options rib-groups YOURS import-rib ${name}.${inet}.0`),
+      ...onMx(tunnel),
+      ...onSrx(tunnel),
       ...notesOf(tunnel),
     ];
     return [
@@ -50,17 +57,60 @@ export const junos: ConfigWriter = {
   },
 };
 
+/** Without tunnel services there is no gr- interface, and nothing complains at commit. */
+function onMx({ keyed }: ConfigTunnel): readonly string[] {
+  return [
+    'On MX the gr- interface comes with tunnel services, in a bandwidth that the line card has (1g, 10g, 20g, 40g or more);',
+    'show interfaces terse gr-* names it, to be put for gr-0/0/0 below:',
+    '  set chassis fpc 0 pic 0 tunnel-services bandwidth 10g',
+    ...(keyed
+      ? [
+          'The key needs an MPC (the vendor names GRE keys for MPC1 and MPC2) or a Multiservices DPC; with another card have the',
+          'tunnel made with "keyed": false.',
+        ]
+      : []),
+  ];
+}
+
+function onSrx(tunnel: ConfigTunnel): readonly string[] {
+  const { sizes, keyed, ends } = tunnel;
+  const policy = (from: string, to: string) => `  set security policies from-zone ${from} to-zone ${to} policy levee`;
+  const hasIpv6 = subnetsOf(tunnel, 6).length > 0;
+  // One for both families.
+  const mss = hasIpv6 ? sizes.mssIpv6 : sizes.mss;
+  const both = [policy('levee', 'trust'), policy('trust', 'levee')];
+  return [
+    ...(keyed
+      ? [
+          'SRX puts the key into packets only in releases that have GRE Tunnel Key Support (see Feature Explorer); with an older',
+          'one no packet gets through: have the tunnel made with "keyed": false.',
+        ]
+      : []),
+    'SRX besides needs the interface in a zone, policies between it and the zone of ips (here: trust), and clamps the MSS',
+    'with these instead of tcp-mss:',
+    ...ends.map((end) => `  set security zones security-zone levee interfaces gr-0/0/0.${unitOf(end)}`),
+    '  set security zones security-zone levee host-inbound-traffic system-services ping',
+    ...both.flatMap((each) => [
+      `${each} match source-address any destination-address any application any`,
+      `${each} then permit`,
+    ]),
+    ...(hasIpv6 ? ['  set security forwarding-options family inet6 mode flow-based'] : []),
+    `  set security flow tcp-mss gre-in mss ${mss}`,
+    `  set security flow tcp-mss gre-out mss ${mss}`,
+  ];
+}
+
 function nameOf(tunnel: ConfigTunnel): string {
   return `levee-${tunnel.tableNumber}`;
 }
 
 /** Units end at 16385. */
-function unitOf(end: ConfigEnd): string {
-  return `gr-0/0/0 unit ${((end.number - 1) % 16_000) + 1}`;
+function unitOf(end: ConfigEnd): number {
+  return ((end.number - 1) % 16_000) + 1;
 }
 
 function unit({ uuid, endpoint, keyed, sizes }: ConfigTunnel, end: ConfigEnd): readonly string[] {
-  const at = `set interfaces ${unitOf(end)}`;
+  const at = `set interfaces gr-0/0/0 unit ${unitOf(end)}`;
   return [
     `${at} description "${uuid} to ${end.router}"`,
     `${at} tunnel source ${endpoint}`,
