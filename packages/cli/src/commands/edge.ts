@@ -6,15 +6,14 @@ import { join } from 'node:path';
 import { type EdgeHandle, startEdge } from '@levee/edge/main.ts';
 import closeWithGrace from 'close-with-grace';
 import { pino } from 'pino';
-import type { Loaded } from '../config/load.ts';
-import { type Config, settings } from '../config/settings.ts';
+import { type ConfigOf, settings } from '../config/settings.ts';
 import { CommandFailure, type Output } from '../output.ts';
 import { isSupervised, onSupervisorGone, tellSupervisor } from '../supervise/messages.ts';
 
 /** How soon a supervisor hears that the kernel refuses what it took before. */
 const WATCH_MILLISECONDS = 2_000;
 
-export async function runEdge({ config }: Loaded, output: Output): Promise<void> {
+export async function runEdge({ config }: { readonly config: ConfigOf<'edge'> }, output: Output): Promise<void> {
   const edge = await startEdgeFrom(config);
   const { close } = closeWithGrace({ delay: 12_000, logger: false }, async ({ err }) => {
     if (err) output.progress(`internal error: ${err.stack ?? err.message}`);
@@ -30,7 +29,7 @@ export async function runEdge({ config }: Loaded, output: Output): Promise<void>
   await watchEnforcement(edge);
 }
 
-async function startEdgeFrom(config: Config): Promise<EdgeHandle> {
+async function startEdgeFrom(config: ConfigOf<'edge'>): Promise<EdgeHandle> {
   const { edgeControl, edgeDriver, edgeRouterKey, edgeIngressDevices } = config;
   if (edgeDriver === 'off')
     throw new CommandFailure(`${settings.edgeDriver.environment}=off: there is no edge to run`, 2);
@@ -52,7 +51,7 @@ async function startEdgeFrom(config: Config): Promise<EdgeHandle> {
   }
 }
 
-export function edgeStateDirectory({ edgeStateDirectory, dataDirectory }: Config): string {
+export function edgeStateDirectory({ edgeStateDirectory, dataDirectory }: ConfigOf<'edge'>): string {
   return edgeStateDirectory ?? join(dataDirectory, 'edge');
 }
 

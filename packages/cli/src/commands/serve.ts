@@ -3,8 +3,7 @@ import { prefixFromTrusted } from '@levee/core/net/prefix-text.ts';
 import { type ServerHandle, startServer } from '@levee/server/main.ts';
 import closeWithGrace from 'close-with-grace';
 import { pino } from 'pino';
-import type { Loaded } from '../config/load.ts';
-import type { Config } from '../config/settings.ts';
+import type { ConfigOf } from '../config/settings.ts';
 import { addressAndPort, hostAndPort } from '../config/value-types.ts';
 import { CommandFailure, type Output } from '../output.ts';
 import { isSupervised, onSupervisorGone, tellSupervisor } from '../supervise/messages.ts';
@@ -14,7 +13,11 @@ import { leaveRouterKey } from './local-router.ts';
 const CLOSE_MILLISECONDS = 14_000;
 
 /** @param localRouter state directory of this machine's edge: its router is made known, and its key left there. */
-export async function serve({ config }: Loaded, output: Output, localRouter?: string): Promise<void> {
+export async function serve(
+  { config }: { readonly config: ConfigOf<'serve'> },
+  output: Output,
+  localRouter?: string,
+): Promise<void> {
   const server = await start(config);
   const { close } = closeWithGrace({ delay: CLOSE_MILLISECONDS, logger: false }, async ({ err }) => {
     if (err) output.progress(`internal error: ${err.stack ?? err.message}`);
@@ -46,7 +49,7 @@ export async function serve({ config }: Loaded, output: Output, localRouter?: st
   });
 }
 
-async function start(config: Config): Promise<ServerHandle> {
+async function start(config: ConfigOf<'serve'>): Promise<ServerHandle> {
   const {
     listen,
     trustedProxies,

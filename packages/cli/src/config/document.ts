@@ -8,7 +8,7 @@ import { notBuiltYet, type Setting, settingEntries } from './settings.ts';
 export function renderConfigurationPage(): string {
   const rows = settingEntries.map(
     ([, setting]) =>
-      `| \`${setting.environment}\` | \`${setting.toml}\` | ${setting.type.word.replaceAll('|', ' \\| ')} | ${defaultOf(setting, '`')} | ${setting.secret ? 'yes' : ''} | ${setting.text} |`,
+      `| \`${setting.environment}\` | \`${setting.toml}\` | ${setting.type.word.replaceAll('|', ' \\| ')} | ${defaultOf(setting, '`')} | ${setting.secret ? 'yes' : ''} | ${setting.readBy.map((reader) => `\`${reader}\``).join(', ')} | ${setting.text} |`,
   );
   const later = Object.entries(notBuiltYet).map(([name, why]) => `| \`${name}\` | ${why} |`);
   return [
@@ -23,8 +23,10 @@ export function renderConfigurationPage(): string {
     'A secret is never an option of the command line, and is never printed. It can be read from a file: append `_FILE`',
     'to the name of its variable, or `_file` to its key.',
     '',
-    '| environment | levee.toml | value | default | secret | |',
-    '|---|---|---|---|---|---|',
+    '`levee up` hands what is marked `serve` and `edge` to the control plane and the edge that it starts.',
+    '',
+    '| environment | levee.toml | value | default | secret | read by | |',
+    '|---|---|---|---|---|---|---|',
     ...rows,
     '',
     '## Names of later versions',

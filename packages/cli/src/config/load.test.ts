@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { type Loaded, loadConfig, optionName, type Sources, toEnvironment } from './load.ts';
+import { type Loaded, loadConfig, optionName, type Sources } from './load.ts';
 import { settingEntries, settings } from './settings.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'levee-config-'));
@@ -113,17 +113,6 @@ describe('sources', () => {
     );
     const path = file('secret.toml', `database_url_file = ${JSON.stringify(secret)}\n`);
     assert.equal(load({ file: path }).config.databaseUrl, 'postgres://levee:pw@db/levee');
-  });
-
-  test('what a process hands to its child is read back the same, and no more than asked', () => {
-    const given = load({
-      environment: { LEVEE_LISTEN: '[::1]:99', LEVEE_OPERATOR_KEY: 'k', LEVEE_EDGE_CONTROL: 'http://a:1,unix:/b' },
-    });
-    const names = ['listen', 'edgeControl'] as const;
-    const environment = toEnvironment(given, names);
-    assert.deepEqual(Object.keys(environment).sort(), ['LEVEE_EDGE_CONTROL', 'LEVEE_LISTEN']);
-    const again = load({ environment });
-    for (const name of names) assert.deepEqual(again.config[name], given.config[name]);
   });
 });
 

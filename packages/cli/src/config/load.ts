@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { parse as parseToml, TomlError } from 'smol-toml';
-import { type Config, notBuiltYet, type Setting, type SettingName, settingEntries } from './settings.ts';
+import { type Config, notBuiltYet, type Reader, type Setting, type SettingName, settingEntries } from './settings.ts';
 import { nearest } from './suggest.ts';
 import type { Parsed } from './value-types.ts';
 
@@ -185,12 +185,12 @@ function didYouMean(given: string, known: Iterable<string>): string {
   return name === undefined ? '' : `; did you mean ${name}?`;
 }
 
-/** The configuration as environment variables: how a process hands its own to a child. Defaults are left out. */
-export function toEnvironment(loaded: Loaded, names: readonly SettingName[]): Record<string, string> {
+/** What this program reads, as environment variables: how a process hands it to a child. Defaults are left out. */
+export function toEnvironment(loaded: Loaded, reader: Reader): Record<string, string> {
   const environment: Record<string, string> = {};
   for (const [name, setting] of settingEntries) {
     const value = loaded.config[name];
-    if (!names.includes(name) || loaded.sources[name] === 'default' || value === undefined) continue;
+    if (!setting.readBy.includes(reader) || loaded.sources[name] === 'default' || value === undefined) continue;
     environment[setting.environment] = setting.type.write(value);
   }
   return environment;

@@ -26,7 +26,13 @@ import {
   wholeNumber,
 } from './value-types.ts';
 
-export interface Setting<T, D extends T | undefined = T | undefined> {
+/**
+ * The programs that look at settings. `levee up` hands each child what it reads, and a program can see no other: what is
+ * read and what is handed down are one statement.
+ */
+export type Reader = 'serve' | 'edge' | 'up';
+
+export interface Setting<T, D extends T | undefined = T | undefined, R extends Reader = Reader> {
   /** `name` or `table.name` in levee.toml. */
   readonly toml: string;
   readonly environment: string;
@@ -36,6 +42,7 @@ export interface Setting<T, D extends T | undefined = T | undefined> {
   readonly defaultText?: string;
   /** May come from a file named by `…_FILE`; never shown, never a command-line option. */
   readonly secret: boolean;
+  readonly readBy: readonly R[];
   /** One or two sentences for the operator. */
   readonly text: string;
 }
@@ -46,21 +53,30 @@ interface Details {
   readonly secret?: boolean;
 }
 
-function setting<T>(toml: string, type: ValueType<T>, fallback: T, text: string, details?: Details): Setting<T, T>;
-function setting<T>(
+function setting<T, const R extends Reader>(
+  toml: string,
+  type: ValueType<T>,
+  fallback: T,
+  readBy: readonly R[],
+  text: string,
+  details?: Details,
+): Setting<T, T, R>;
+function setting<T, const R extends Reader>(
   toml: string,
   type: ValueType<T>,
   fallback: undefined,
+  readBy: readonly R[],
   text: string,
   details?: Details,
-): Setting<T, undefined>;
-function setting<T>(
+): Setting<T, undefined, R>;
+function setting<T, R extends Reader>(
   toml: string,
   type: ValueType<T>,
   fallback: T | undefined,
+  readBy: readonly R[],
   text: string,
   { environment, defaultText, secret = false }: Details = {},
-): Setting<T> {
+): Setting<T, T | undefined, R> {
   return {
     toml,
     environment: environment ?? `LEVEE_${toml.replaceAll('.', '_').toUpperCase()}`,
@@ -68,6 +84,7 @@ function setting<T>(
     default: fallback,
     ...(defaultText === undefined ? {} : { defaultText }),
     secret,
+    readBy,
     text,
   };
 }
@@ -77,31 +94,42 @@ export const settings = {
     'listen',
     hostAndPort,
     { host: '127.0.0.1', port: 8080 },
+    ['serve'],
     'Where the control plane listens for the interface and for routers. Speaks HTTP: put a proxy that ends TLS in front of any address that others reach.',
   ),
   trustedProxies: setting(
     'trusted_proxies',
     listOf(subnet),
     undefined,
+    ['serve'],
     "Addresses and subnets of the proxies in front of the control plane. Only from them is X-Forwarded-For believed: the caller's address, which a key's `sources` are held against, is then its rightmost entry that is none of theirs.",
   ),
   rateLimit: setting(
     'rate_limit',
     numberOrOff(1_000_000),
     6000,
+    ['serve'],
     'How many requests a minute each API key may make of one control plane; a whole minute of them may come at once. A key can have a limit of its own. With `off` (or 0) nothing is limited, also not attempts with invalid keys, of which an address (IPv6: a /64) otherwise has 120 a minute.',
   ),
-  auditKeepDays: setting('audit_keep_days', wholeNumber(1, 36_500), 365, 'How long the audit log keeps its entries.'),
+  auditKeepDays: setting(
+    'audit_keep_days',
+    wholeNumber(1, 36_500),
+    365,
+    ['serve'],
+    'How long the audit log keeps its entries.',
+  ),
   dataDirectory: setting(
     'data_dir',
     path,
     './.levee',
+    ['serve', 'edge', 'up'],
     'Everything that is kept on this machine: the embedded database, the operator key, the unix socket, the state of the local edge. Made with mode 0700.',
   ),
   databaseUrl: setting(
     'database_url',
     postgresUrl,
     undefined,
+    ['serve'],
     'A PostgreSQL (15 or newer) elsewhere, instead of the embedded one.',
     { environment: 'DATABASE_URL', secret: true },
   ),
@@ -109,6 +137,7 @@ export const settings = {
     'operator_key',
     text,
     undefined,
+    ['serve'],
     'The operator key of a new installation. Without it one is made, printed once and kept in operator.key in the data directory.',
     { secret: true },
   ),
@@ -116,66 +145,77 @@ export const settings = {
     'webhook_allow',
     listOf(subnet),
     undefined,
+    ['serve'],
     'Addresses and subnets that webhooks may reach although they are not public: all others that are private, loopback, link-local or otherwise special are refused, when a webhook is made and at each delivery.',
   ),
   logLevel: setting(
     'log_level',
     choice('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
     'warn',
+    ['serve', 'edge'],
     'What is logged to standard error, as JSON lines. Requests are logged at debug.',
   ),
   dnsListen: setting(
     'dns.listen',
     orOff(listOf(hostAndPort)),
     [{ host: '127.0.0.1', port: 5300 }],
+    ['serve'],
     'Where the embedded DNS server answers for zones of the driver `embedded`, over UDP and TCP alike; `off`: not at all. With several addresses on a machine name each of them: an answer from a wildcard address leaves by the address that the route prefers, and a resolver drops it. Port 53 needs root or CAP_NET_BIND_SERVICE.',
   ),
   dnsAnswersPerSecond: setting(
     'dns.answers_per_second',
     wholeNumber(0, 1_000_000),
     500,
+    ['serve'],
     'How many answers a second the embedded DNS server sends over UDP to one network (IPv4 /24, IPv6 /56), whose address may be forged; 0: no limit. Beyond it every other answer asks to come over TCP, the rest are not sent.',
   ),
   dnsResolvers: setting(
     'dns.resolvers',
     listOf(addressAndPort),
     undefined,
+    ['serve'],
     "Resolvers that are asked whether the name of a PTR record leads back to its address, as `address:port`; absent: this machine's own.",
   ),
   tunnelInnerIpv4: setting(
     'tunnel.inner_ipv4',
     addressPool(4),
     formatPrefix(usualPools.ipv4),
+    ['serve'],
     'Where the IPv4 addresses inside tunnels come from, a /31 for each end. Choose one that neither the routers nor the customers use. Tunnels that are there keep what they have.',
   ),
   tunnelInnerIpv6: setting(
     'tunnel.inner_ipv6',
     addressPool(6),
     formatPrefix(usualPools.ipv6),
+    ['serve'],
     'Where the IPv6 addresses inside tunnels come from, a /127 for each end. A customer with tunnels to two installations needs it to differ between them.',
   ),
   edgeDriver: setting(
     'edge.driver',
     choice('auto', 'kernel', 'dry', 'off'),
     'auto',
+    ['edge', 'up'],
     'How the edge on this machine works: in the kernel (fails when it cannot), dry (notes what it would do, enforces nothing), whichever is possible, or not at all.',
   ),
   edgeNetns: setting(
     'edge.netns',
     namespaceName,
     undefined,
+    ['up'],
     "Network namespace in which `levee up` starts the local edge; absent: this process's own.",
   ),
   edgeIngressDevices: setting(
     'edge.ingress_devices',
     listOf(deviceName),
     undefined,
+    ['edge'],
     'Devices on which rules about broadcast, multicast and foreign packets are met; absent: such rules fail with that reason. The hook has a price: the kernel then drops later IPv6 fragments whose fragment header names destination options or an authentication header, on these devices, whatever the rules say.',
   ),
   edgeStateDirectory: setting(
     'edge.state_dir',
     path,
     undefined,
+    ['edge', 'up'],
     'What an edge keeps: its key, its cursor, the rules it last knew.',
     { defaultText: '`edge` in the data directory' },
   ),
@@ -183,12 +223,14 @@ export const settings = {
     'edge.control',
     listOf(controlAddress),
     undefined,
+    ['edge'],
     'Control planes that `levee edge` follows, tried in turn. `levee up` follows its own.',
   ),
   edgeRouterKey: setting(
     'edge.router_key',
     text,
     undefined,
+    ['edge', 'up'],
     'Key of this router; absent: the one that `levee router enroll` left in the state directory.',
     { secret: true },
   ),
@@ -196,10 +238,15 @@ export const settings = {
 
 export type SettingName = keyof typeof settings;
 
-type ValueOf<S> = S extends Setting<infer T, infer D> ? (D extends undefined ? T | undefined : T) : never;
+type ValueOf<S> = S extends Setting<infer T, infer D, Reader> ? (D extends undefined ? T | undefined : T) : never;
 
 /** The effective configuration: every setting with its parsed value, or its default. */
 export type Config = { readonly [Name in SettingName]: ValueOf<(typeof settings)[Name]> };
+
+/** What one program sees of it: no more than the table says that it reads. */
+export type ConfigOf<R extends Reader> = {
+  readonly [Name in SettingName as R extends (typeof settings)[Name]['readBy'][number] ? Name : never]: Config[Name];
+};
 
 /** In the order of the table, untyped: for loops over all of them. */
 export const settingEntries = Object.entries(settings) as readonly [SettingName, Setting<unknown>][];

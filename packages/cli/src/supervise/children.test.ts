@@ -1,48 +1,101 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { loadConfig } from '../config/load.ts';
+import { type Loaded, loadConfig, type Sources } from '../config/load.ts';
+import { type Reader, type SettingName, settingEntries, settings } from '../config/settings.ts';
 import { controlProcess, edgeProcess } from './children.ts';
 
 const data = mkdtempSync(join(tmpdir(), `levee-children-${process.pid}-`));
 after(() => rmSync(data, { recursive: true, force: true }));
 
-const environment = {
-  LEVEE_LISTEN: '127.0.0.1:0',
-  LEVEE_TRUSTED_PROXIES: '127.0.0.1,10.0.0.0/8',
-  LEVEE_RATE_LIMIT: 'off',
-  LEVEE_AUDIT_KEEP_DAYS: '30',
-  LEVEE_DNS_LISTEN: 'off',
-  LEVEE_DNS_ANSWERS_PER_SECOND: '20',
-  LEVEE_DNS_RESOLVERS: '192.0.2.53:53',
-  LEVEE_LOG_LEVEL: 'error',
-  DATABASE_URL: 'postgres://levee@db.example.net/levee',
-  LEVEE_OPERATOR_KEY: 'a-passphrase-that-somebody-chose-long',
-  LEVEE_EDGE_DRIVER: 'dry',
+/** Of every setting a value that is not its default: a new setting needs one here to compile. */
+const given: Readonly<Record<SettingName, string>> = {
+  listen: '127.0.0.1:9080',
+  trustedProxies: '127.0.0.1,10.0.0.0/8',
+  rateLimit: 'off',
+  auditKeepDays: '30',
+  dataDirectory: '/elsewhere',
+  databaseUrl: 'postgres://levee@db.example.net/levee',
+  operatorKey: 'a-passphrase-that-somebody-chose-long',
+  webhookAllow: '10.1.0.0/16',
+  logLevel: 'error',
+  dnsListen: 'off',
+  dnsAnswersPerSecond: '20',
+  dnsResolvers: '192.0.2.53:53',
+  tunnelInnerIpv4: '100.64.0.0/16',
+  tunnelInnerIpv6: 'fd12:3456::/48',
+  edgeDriver: 'dry',
+  edgeNetns: 'router-1',
+  edgeIngressDevices: 'eth0,eth1',
+  edgeStateDirectory: '/elsewhere/edge',
+  edgeControl: 'http://192.0.2.1:8080',
+  edgeRouterKey: 'a-key-of-this-router',
 };
 
-test('the control plane under `levee up` gets every setting that it reads, the edge none of its secrets', () => {
-  const read = loadConfig({ environment, file: null });
-  assert.ok(read.ok);
-  const place = { data, edgeState: data };
-  const control = controlProcess(read.loaded, place, undefined).environment;
-  for (const name of [
-    'LEVEE_LISTEN',
-    'LEVEE_TRUSTED_PROXIES',
-    'LEVEE_RATE_LIMIT',
-    'LEVEE_AUDIT_KEEP_DAYS',
-    'LEVEE_DNS_LISTEN',
-    'LEVEE_DNS_ANSWERS_PER_SECOND',
-    'LEVEE_DNS_RESOLVERS',
-    'LEVEE_LOG_LEVEL',
-    'DATABASE_URL',
-    'LEVEE_OPERATOR_KEY',
-  ] as const) {
-    assert.equal(control[name], environment[name], name);
-  }
-  const edge = edgeProcess(read.loaded, place).environment;
-  assert.equal(edge.LEVEE_EDGE_DRIVER, 'dry');
-  assert.deepEqual([edge.DATABASE_URL, edge.LEVEE_OPERATOR_KEY], [undefined, undefined]);
+/** What a child is told otherwise than its parent was: places, seen from the data directory. */
+const replaced: Readonly<Record<Exclude<Reader, 'up'>, readonly SettingName[]>> = {
+  serve: ['dataDirectory'],
+  edge: ['dataDirectory', 'edgeStateDirectory', 'edgeControl'],
+};
+
+function load(sources: Partial<Sources>): Loaded {
+  const read = loadConfig({ environment: {}, file: null, ...sources });
+  assert.ok(read.ok, JSON.stringify(read));
+  return read.loaded;
+}
+
+/** All of them by their variables, in levee.toml, or, what is secret, by files. */
+const ways: Readonly<Record<string, () => Loaded>> = {
+  'the environment': () =>
+    load({
+      environment: Object.fromEntries(settingEntries.map(([name, { environment }]) => [environment, given[name]])),
+    }),
+  'levee.toml': () => {
+    const file = join(data, 'levee.toml');
+    writeFileSync(
+      file,
+      settingEntries.map(([name, { toml }]) => `${toml} = ${JSON.stringify(given[name])}\n`).join(''),
+    );
+    return load({ file });
+  },
+  'files of secrets': () =>
+    load({
+      environment: Object.fromEntries(
+        settingEntries.map(([name, { environment, secret }]) => {
+          if (!secret) return [environment, given[name]];
+          const path = join(data, name);
+          writeFileSync(path, `${given[name]}\n`);
+          return [`${environment}_FILE`, path];
+        }),
+      ),
+    }),
+};
+
+for (const [way, loaded] of Object.entries(ways)) {
+  test(`each child of \`levee up\` gets every setting that it reads, and no other, from ${way}`, () => {
+    const parent = loaded();
+    const place = { data, edgeState: join(data, 'edge') };
+    const environments = {
+      serve: controlProcess(parent, place, undefined).environment,
+      edge: edgeProcess(parent, place).environment,
+    };
+    for (const reader of ['serve', 'edge'] as const) {
+      const child = load({ environment: environments[reader] });
+      for (const [name, setting] of settingEntries) {
+        const isRead = setting.readBy.includes(reader);
+        assert.equal(child.sources[name] !== 'default', isRead, `${reader}: ${name}`);
+        if (isRead && !replaced[reader].includes(name)) {
+          assert.deepEqual(child.config[name], parent.config[name], `${reader}: ${name}`);
+        }
+      }
+    }
+  });
+}
+
+test('of the secrets the edge has its own key alone', () => {
+  const secret = settingEntries.filter(([, each]) => each.secret && each.readBy.includes('edge')).map(([name]) => name);
+  assert.deepEqual(secret, ['edgeRouterKey']);
+  assert.ok(!settings.edgeRouterKey.readBy.includes('serve' as never));
 });

@@ -6,7 +6,7 @@ import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { commandInNamespace } from '@levee/edge/netns.ts';
 import { type Loaded, toEnvironment } from '../config/load.ts';
-import { type Config, settings } from '../config/settings.ts';
+import { type ConfigOf, settings } from '../config/settings.ts';
 
 /** Absolute, real paths. */
 export interface Place {
@@ -33,18 +33,7 @@ export function controlProcess(loaded: Loaded, place: Place, address: string | u
   if (edgeDriver !== 'off' && edgeRouterKey === undefined) argv.push('--local-router', place.edgeState);
   const environment: NodeJS.ProcessEnv = {
     ...inherited(),
-    ...toEnvironment(loaded, [
-      'listen',
-      'trustedProxies',
-      'rateLimit',
-      'dnsListen',
-      'dnsAnswersPerSecond',
-      'dnsResolvers',
-      'auditKeepDays',
-      'databaseUrl',
-      'operatorKey',
-      'logLevel',
-    ]),
+    ...toEnvironment(loaded, 'serve'),
     [settings.dataDirectory.environment]: '.',
   };
   if (address !== undefined) environment[settings.listen.environment] = new URL(address).host;
@@ -54,7 +43,8 @@ export function controlProcess(loaded: Loaded, place: Place, address: string | u
 export function edgeProcess(loaded: Loaded, place: Place): Call {
   const environment: NodeJS.ProcessEnv = {
     ...inherited(),
-    ...toEnvironment(loaded, ['edgeDriver', 'edgeIngressDevices', 'edgeRouterKey', 'logLevel']),
+    ...toEnvironment(loaded, 'edge'),
+    [settings.dataDirectory.environment]: '.',
     [settings.edgeStateDirectory.environment]: place.edgeState,
     [settings.edgeControl.environment]: 'unix:/proc/self/cwd/control.sock',
   };
@@ -83,7 +73,7 @@ function isOpenToPlainRoot(path: string): boolean {
 }
 
 /** Why the local edge cannot be started as configured; undefined when it can. */
-export function edgeObstacle({ edgeNetns }: Config): string | undefined {
+export function edgeObstacle({ edgeNetns }: ConfigOf<'up'>): string | undefined {
   if (edgeNetns === undefined || !isRoot() || existsSync(join('/run/netns', edgeNetns))) return undefined;
   return `${settings.edgeNetns.environment}: there is no network namespace ${edgeNetns} (ip netns list)`;
 }
