@@ -38,6 +38,7 @@ export async function createFilter(
   caller: Caller,
   { uuid, canonical, expiresAt }: NewFilter,
 ): Promise<Outcome<FilterRow>> {
+  const within = await withinQuota(executor, caller, 'filters', 1);
   const [row] = await executor.rows<FilterRow>(createStatement, [
     caller.accountUuid,
     canonical.dst,
@@ -48,6 +49,5 @@ export async function createFilter(
     expiresAt ?? null,
   ]);
   if (row === undefined) return refuse('ip_not_allowed', notAllowed('/dst', canonical.dst, caller));
-  const room = await withinQuota(executor, caller, 'filters', 0);
-  return room.ok ? done(row) : room;
+  return within.ok ? done(row) : within;
 }

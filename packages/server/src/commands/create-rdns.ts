@@ -40,6 +40,7 @@ export async function createRdns(
   caller: Caller,
   { uuid, address, record }: NewRdns,
 ): Promise<Outcome<RdnsRow>> {
+  const within = await withinQuota(executor, caller, 'rdns', 1);
   const values = [caller.accountUuid, address, caller.role === 'provider', uuid, record];
   const [row] = await executor.rows<RdnsRow | (RdnsRow & { uuid: null })>(createStatement, values);
   if (row === undefined) return refuse('ip_not_allowed', notAllowed('/ips', address, caller));
@@ -47,6 +48,5 @@ export async function createRdns(
     const message = `ips: ${address} has an rDNS record already; PUT changes it, DELETE removes it`;
     return refuse('conflict', { field: '/ips', code: 'already_exists', message });
   }
-  const room = await withinQuota(executor, caller, 'rdns', 0);
-  return room.ok ? done(row) : room;
+  return within.ok ? done(row) : within;
 }

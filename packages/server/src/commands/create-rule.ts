@@ -131,10 +131,9 @@ export async function createRules(
 /** One rule in a transaction, with the quotas of its owner and provider. */
 export async function createRuleWithinQuota(executor: Executor, rule: NewRule): Promise<Outcome<CreatedRule>> {
   const within = await withinQuota(executor, rule.caller, 'firewall_rules', 1);
-  if (!within.ok) return within;
   const [outcome] = await createRules(executor, [rule], true);
   if (outcome === undefined || outcome === 'limited') throw new Error('a rule without an outcome');
-  return outcome;
+  return outcome.ok && !within.ok ? within : outcome;
 }
 
 /** What the audit log is told, where it is more than the fields. */

@@ -75,8 +75,9 @@ const lockStatement = {
 };
 
 /**
- * Call it in the creating transaction, before or after the rows are written: `adding` is how many will be written after
- * it (0: they are there already). Refuses with `quota_exceeded` when the holder or its provider would have too many.
+ * Call it in the creating transaction, before the rows are written: `adding` is by how many the account will hold more.
+ * Refuses with `quota_exceeded` when the holder or its provider would have too many; a command that finds something
+ * else wrong tells that instead.
  */
 export async function withinQuota(
   executor: Executor,

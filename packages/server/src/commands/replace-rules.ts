@@ -96,13 +96,14 @@ export async function replaceRules(executor: Executor, caller: Caller, set: Want
     })),
   );
   const fresh = set.rules.filter((_, index) => kept[index] === undefined);
-  const marked =
-    removed.length === 0 ? [] : await executor.rows<ChangePlace & { uuid: string }>(markStatement, [removed]);
   // A set that does not grow is never too large: a quota below what is held takes nothing away.
-  if (fresh.length > removed.length) {
-    const within = await withinQuota(executor, caller, 'firewall_rules', fresh.length);
+  const growth = fresh.length - removed.length;
+  if (growth > 0) {
+    const within = await withinQuota(executor, caller, 'firewall_rules', growth);
     if (!within.ok) return within;
   }
+  const marked =
+    removed.length === 0 ? [] : await executor.rows<ChangePlace & { uuid: string }>(markStatement, [removed]);
   const created =
     fresh.length === 0 || place === undefined
       ? []

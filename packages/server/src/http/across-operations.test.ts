@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Operation } from '@levee/contract/operation.ts';
+import { quotaKinds } from '@levee/contract/schemas/quota.ts';
 import { type ApiFixture, checkReply, type Reply, request, startApi } from './testing/api-fixture.ts';
 import type { Request } from './testing/case-kit.ts';
 import { operationCases } from './testing/operation-cases.ts';
@@ -132,4 +133,33 @@ test('every POST by which an account comes to hold one more object is bound by a
   assert.ok(creating.length >= 6);
   const free = creating.filter(({ errors }) => !errors.includes('quota_exceeded')).map(({ id }) => id);
   assert.deepEqual(free, [], 'that they are refused is met in operation-status.test.ts');
+});
+
+test('every refusal by a quota tells what the account holds, in the same words for every kind', async (context) => {
+  const { pool } = api.database;
+  const bound = api.api.operations.filter(({ errors }) => errors.includes('quota_exceeded'));
+  assert.ok(bound.length >= 8);
+  for (const operation of bound) {
+    await context.test(operation.id, async () => {
+      const good = await goodOf(operation);
+      const set = `insert into quota (account_uuid, kind, maximum) select $1, kind, 1000 from unnest($2::text[]) kind`;
+      await pool.query(set, [good.account, quotaKinds]);
+      const ask = { key: api.operatorKey };
+      const { body: held } = await api.call('readQuota', { account_uuid: good.account }, ask);
+      for (const kind of quotaKinds) {
+        const values = [good.account, kind, held.quotas[kind].used];
+        await pool.query('update quota set maximum = $3 where account_uuid = $1 and kind = $2', values);
+      }
+      try {
+        const { status, body, text } = await send(api.url, operation, good, {});
+        assert.equal(status, 429, text);
+        const [{ quota, message }] = body.details;
+        const { used } = held.quotas[quota.kind];
+        assert.deepEqual(quota, { kind: quota.kind, maximum: used, used });
+        assert.ok(message.startsWith(`${quota.kind}: the account holds ${used} of at most ${used}, which`), message);
+      } finally {
+        await pool.query('delete from quota where account_uuid = $1', [good.account]);
+      }
+    });
+  }
 });
