@@ -45,22 +45,29 @@ interface LogRow {
 
 const newEpoch = () => randomBytes(4).toString('hex');
 
-/** Where to follow the change log from. When entries were missed, clients are told by another epoch. */
-export async function takeUp(client: pg.Client): Promise<FollowedFrom> {
+/**
+ * Where to follow the change log from. When entries were missed, clients are told by another epoch, and the log is followed
+ * from where it begins now. `identity`: of the log that this replica follows; throws when the connection leads to another
+ * one, whose numbers may not have been brought into it yet.
+ */
+export async function takeUp(client: pg.Client, identity: string): Promise<FollowedFrom> {
   return inTransactionOn(client, async () => {
     const log = await readLogIdentity(client);
+    if (log !== identity) throw new Error('the change log is another one');
     const { next, floor } = await readHorizon(client);
     const { rows } = await client.query<LogRow>('select log, xid::text as xid, position from event_log for update');
     const [row] = rows;
-    const values = [newEpoch(), log, String(next.xid), next.position];
+    const from = row === undefined ? next : floor;
+    const values = [newEpoch(), log, String(from.xid), from.position];
     if (row === undefined) {
       await client.query('insert into event_log (epoch, log, xid, position) values ($1, $2, $3, $4)', values);
-      return { cursor: next, first: true };
+      return { cursor: from, first: true };
     }
     const cursor = { xid: Number(row.xid), position: row.position };
-    if (row.log === log && compareCursors(cursor, floor) >= 0) return { cursor, first: false };
+    const isInLog = compareCursors(cursor, floor) >= 0 && compareCursors(cursor, next) <= 0;
+    if (row.log === log && isInLog) return { cursor, first: false };
     await client.query('update event_log set epoch = $1, log = $2, xid = $3, position = $4', values);
-    return { cursor: next, first: false };
+    return { cursor: from, first: false };
   });
 }
 

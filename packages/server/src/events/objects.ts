@@ -1,6 +1,7 @@
 /** Which objects have events, where their rows are, and the port through which they are read as a client would. */
 import type { EventObject } from '@levee/contract/event-names.ts';
 import type { StoredObject } from '../agents/applied-view.ts';
+import { changingTables } from '../store/change-places.ts';
 import type { ObjectNow } from './transitions.ts';
 
 export interface RenderedObject extends ObjectNow {
@@ -17,14 +18,7 @@ export type RenderObjects = (uuids: readonly string[]) => Promise<readonly Rende
 export type Renderers = Partial<Readonly<Record<EventObject, RenderObjects>>>;
 
 /** Kinds are called the same in the change log. */
-export const tableOf: Readonly<Record<EventObject, string>> = {
-  firewall_rule: 'firewall_rule',
-  filter: 'filter',
-  tunnel: 'tunnel',
-  rdns: 'rdns_record',
-  flowrule: 'flowrule',
-  attack: 'attack',
-};
+export const tableOf: Readonly<Record<EventObject, string>> = changingTables;
 
 /** Their state follows from what routers acknowledged; the others' stands in columns, whose writers make entries. */
 export const byRouters: ReadonlySet<EventObject> = new Set<EventObject>(['firewall_rule', 'filter', 'tunnel']);

@@ -39,6 +39,16 @@ test('an object that changes again waits for its last change', () => {
   assert.equal(unsettled.size, 2);
 });
 
+test('one whose place is never reached holds up none of those that came after it', () => {
+  const unsettled = new Unsettled();
+  unsettled.put(object('stuck', 900), at(900), undefined);
+  unsettled.put(object('a', 1), at(1), undefined);
+  unsettled.put(object('b', 2), at(2), undefined);
+  assert.deepEqual(names(unsettled.acknowledged(at(2))), ['a', 'b']);
+  unsettled.fellBack();
+  assert.deepEqual(names(unsettled.acknowledged(at(1))), ['a']);
+});
+
 test('a row that changed behind the entry it came by does not hold up those after it', () => {
   const unsettled = new Unsettled();
   unsettled.put(object('a', 9), at(1), undefined);

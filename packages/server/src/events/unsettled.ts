@@ -18,13 +18,13 @@ export interface UnsettledObject {
 
 interface Placed {
   readonly object: UnsettledObject;
-  /** The place of the entry that it came by: these rise, whatever became of the object since. */
+  /** The place of the entry that it came by, whatever became of the object since. */
   readonly since: Cursor;
 }
 
 export class Unsettled {
-  /** Not acknowledged by all routers; in order of `since`. */
-  #waiting = new Map<string, Placed>();
+  /** Not acknowledged by all routers. */
+  readonly #waiting = new Map<string, Placed>();
   /** Acknowledged by all, and not settled for another reason. */
   readonly #held = new Map<string, Placed>();
   /** Only some routers matter: the lowest acknowledgement of all says too little. */
@@ -51,8 +51,7 @@ export class Unsettled {
   /** `low`: the lowest acknowledgement at the last look, which did not settle the object. */
   put(object: UnsettledObject, since: Cursor, low: Cursor | undefined): void {
     const { uuid } = object;
-    const before = this.#waiting.get(uuid);
-    if (before === undefined || compareCursors(before.since, since) !== 0) this.drop(uuid);
+    this.drop(uuid);
     if (low !== undefined && compareCursors(since, low) <= 0) this.#held.set(uuid, { object, since });
     else if (object.scope?.routers !== undefined) this.#scoped.set(uuid, { object, since });
     else this.#waiting.set(uuid, { object, since });
@@ -70,33 +69,30 @@ export class Unsettled {
     this.#leaving.set(object.uuid, object);
   }
 
-  /** Those that all routers have acknowledged now; they are held from here on. */
+  /**
+   * Those that all routers have acknowledged now, in the order of the log; they are held from here on. Looks at each that
+   * waits (5 ms for 100 000), so that one which cannot settle holds up no other: to be called when `low` is another one.
+   */
   acknowledged(low: Cursor): readonly UnsettledObject[] {
-    const reached: UnsettledObject[] = [];
-    const reach = (uuid: string, placed: Placed, from: Map<string, Placed>) => {
-      from.delete(uuid);
-      this.#held.set(uuid, placed);
-      reached.push(placed.object);
-    };
-    for (const [uuid, placed] of this.#waiting) {
-      if (compareCursors(placed.since, low) > 0) break;
-      reach(uuid, placed, this.#waiting);
+    const reached: Placed[] = [];
+    for (const from of [this.#waiting, this.#scoped]) {
+      for (const [uuid, placed] of from) {
+        if (compareCursors(placed.since, low) > 0) continue;
+        from.delete(uuid);
+        this.#held.set(uuid, placed);
+        reached.push(placed);
+      }
     }
-    for (const [uuid, placed] of this.#scoped) {
-      if (compareCursors(placed.since, low) <= 0) reach(uuid, placed, this.#scoped);
-    }
-    return reached;
+    return reached.sort((a, b) => compareCursors(a.since, b.since)).map(({ object }) => object);
   }
 
   /** A router is further back than the lowest was: what was held waits for it. */
   fellBack(): void {
-    const all = [...this.#held, ...this.#waiting].sort(([, a], [, b]) => compareCursors(a.since, b.since));
-    this.#held.clear();
-    this.#waiting = new Map();
-    for (const [uuid, placed] of all) {
+    for (const [uuid, placed] of this.#held) {
       const { routers } = placed.object.scope ?? {};
       (routers === undefined ? this.#waiting : this.#scoped).set(uuid, placed);
     }
+    this.#held.clear();
   }
 
   /** All whose rows may go. */

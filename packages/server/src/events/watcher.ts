@@ -18,7 +18,7 @@ import { isOpen, whatToTell } from './transitions.ts';
 import { Unsettled, type UnsettledObject } from './unsettled.ts';
 
 export interface WatcherServices {
-  readonly tail: Pick<ChangeTail, 'subscribe'>;
+  readonly tail: Pick<ChangeTail, 'subscribe' | 'identity'>;
   readonly registry: Pick<RouterRegistry, 'routers' | 'version' | 'onChange' | 'clockAheadMilliseconds'>;
   readonly view: Pick<AppliedView, 'stateOf'>;
   readonly renderers: Renderers;
@@ -114,7 +114,7 @@ class Watcher {
   }
 
   async #begin(): Promise<void> {
-    const { cursor, first } = await takeUp(this.#client);
+    const { cursor, first } = await takeUp(this.#client, this.#services.tail.identity);
     this.#cursor = cursor;
     if (!first) return this.#load();
     // What is refused already is no news, but that it no longer is will be.
@@ -184,7 +184,8 @@ class Watcher {
     if (before !== undefined && (this.#low === undefined || compareCursors(this.#low, before) < 0)) {
       this.#unsettled.fellBack();
     }
-    const reached = this.#low === undefined ? [] : this.#unsettled.acknowledged(this.#low);
+    const moved = this.#low !== undefined && (before === undefined || compareCursors(this.#low, before) !== 0);
+    const reached = moved && this.#low !== undefined ? this.#unsettled.acknowledged(this.#low) : [];
     const now = Date.now() + registry.clockAheadMilliseconds;
     const conditions = conditionsOf(routers, now, UNKNOWN_MILLISECONDS);
     const touched = conditions === this.#conditions ? reached : this.#unsettled.held;
