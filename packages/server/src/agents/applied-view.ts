@@ -66,6 +66,17 @@ const NO_ROUTER: DerivedState = {
   applied: [],
 };
 
+/** Names shown of routers that have not enrolled. */
+const NAMED_ROUTERS = 5;
+
+function noneEnrolled(names: ReadonlySet<string>): DerivedState {
+  const shown = [...names].slice(0, NAMED_ROUTERS).join(', ');
+  const more = names.size > NAMED_ROUTERS ? ` and ${names.size - NAMED_ROUTERS} more` : '';
+  const which = names.size === 1 ? 'The only router' : 'None of the routers';
+  const has = names.size === 1 ? 'has not enrolled' : 'has enrolled';
+  return { ...NO_ROUTER, reason: `${which} that it concerns (${shown}${more}) ${has}: nothing enforces it yet.` };
+}
+
 interface Waiter {
   readonly cursor: Cursor;
   readonly uuids: readonly string[];
@@ -124,7 +135,7 @@ export function createAppliedView(
   return {
     stateOf({ uuid, change, changedMilliseconds, deleted, needs, routers: only }) {
       const routers = inScope(registry.routers, only);
-      if (routers.length === 0) return NO_ROUTER;
+      if (routers.length === 0) return only === undefined || only.size === 0 ? NO_ROUTER : noneEnrolled(only);
       const cursor = { xid: Number(change.xid), position: change.position };
       const known = needs === undefined && only === undefined ? sharedState() : undefined;
       if (

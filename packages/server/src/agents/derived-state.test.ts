@@ -28,6 +28,26 @@ test('a router that was announced and has not enrolled yet is not waited for', a
   });
 });
 
+test('what concerns routers of which none has enrolled says so and names them, few of many', async () => {
+  await inWorld(async ({ database, provider, one, cursorOf }) => {
+    const rule = await seedRule(database.pool, provider);
+    const reasonOf = (names: readonly string[]) => stateOf(one, rule, { routers: new Set(names) }).reason;
+    const alone = 'The only router that it concerns (ams1) has not enrolled: nothing enforces it yet.';
+    assert.equal(reasonOf(['ams1']), alone, 'whether or not others have');
+    const other = await enrolled(database, 'fra1');
+    assert.equal((await report(one.base, other.key, { cursor: cursorOf(rule) })).status, 200);
+    assert.equal(stateOf(one, rule).state, 'active');
+    assert.equal(stateOf(one, rule, { routers: new Set(['ams1']) }).state, 'pending');
+    assert.equal(reasonOf(['ams1']), alone);
+    const many = Array.from({ length: 40 }, (_, index) => `r${index}`);
+    assert.equal(
+      reasonOf(many),
+      'None of the routers that it concerns (r0, r1, r2, r3, r4 and 35 more) has enrolled: nothing enforces it yet.',
+    );
+    assert.equal(reasonOf(['fra1', 'ams1']), undefined, 'one of them has');
+  });
+});
+
 test('a rule is active once every router has acknowledged it, on every replica, with where, when and how fast', async () => {
   await inWorld(async ({ database, provider, one, two, cursorOf }) => {
     const [fast, slow] = [await enrolled(database, 'fast'), await enrolled(database, 'slow')];
