@@ -30,13 +30,12 @@ export type TakeOver = (response: ServerResponse, headers: OutgoingHttpHeaders) 
 
 export interface EventStreams {
   readonly open: number;
-  /** How many more this key may open here. */
-  room(keyUuid: string): number;
   /**
    * Makes ready what needs the database, so that a failure can still be answered. The function that it gives takes the
-   * response over, head unsent.
+   * response over, head unsent, and must be called once. Undefined: the key holds as many streams here as it may; one that
+   * is being opened counts.
    */
-  prepare(request: StreamRequest): Promise<TakeOver>;
+  prepare(request: StreamRequest): Promise<TakeOver> | undefined;
   /** New events may be there. */
   wake(): void;
   stop(): void;
@@ -79,6 +78,8 @@ class Streams implements EventStreams {
   readonly #pool: Pick<pg.Pool, 'query'>;
   readonly #options: StreamsOptions;
   readonly #streams = new Set<Stream>();
+  /** Key → streams that it holds or is opening. */
+  readonly #held = new Map<string, number>();
   /** Events up to here were handed to all that had caught up. Undefined: no stream is open. */
   #head: EventPlace | undefined;
   #reading = false;
@@ -98,20 +99,35 @@ class Streams implements EventStreams {
     return this.#streams.size;
   }
 
-  room(keyUuid: string): number {
-    let room = STREAMS_OF_A_KEY;
-    for (const { request } of this.#streams) if (request.keyUuid === keyUuid) room--;
-    return room;
+  prepare(request: StreamRequest): Promise<TakeOver> | undefined {
+    const held = this.#held.get(request.keyUuid) ?? 0;
+    if (held >= STREAMS_OF_A_KEY) return undefined;
+    // Before anything is waited for: requests at the same time must see each other.
+    this.#held.set(request.keyUuid, held + 1);
+    return this.#takeOver(request).catch((error: unknown) => {
+      this.#release(request);
+      throw error;
+    });
   }
 
-  async prepare(request: StreamRequest): Promise<TakeOver> {
+  async #takeOver(request: StreamRequest): Promise<TakeOver> {
     // Read anew for each: what was committed before it was asked for is not "from now on".
     const present = await readHead(this.#pool);
     return (response: ServerResponse, headers: OutgoingHttpHeaders) => {
       response.writeHead(200, { ...headers, 'cache-control': 'no-store', 'x-accel-buffering': 'no' });
-      if (response.req.method === 'HEAD' || this.#stopped) return void response.end();
-      this.#begin(request, response, present);
+      // A client that is gone already closes no more.
+      if (response.req.method !== 'HEAD' && !this.#stopped && !response.destroyed) {
+        return this.#begin(request, response, present);
+      }
+      this.#release(request);
+      response.end();
     };
+  }
+
+  #release({ keyUuid }: StreamRequest): void {
+    const held = (this.#held.get(keyUuid) ?? 0) - 1;
+    if (held > 0) this.#held.set(keyUuid, held);
+    else this.#held.delete(keyUuid);
   }
 
   wake(): void {
@@ -154,6 +170,7 @@ class Streams implements EventStreams {
     });
     response.on('close', () => {
       this.#streams.delete(stream);
+      this.#release(request);
       if (this.#streams.size > 0) return;
       clearInterval(this.#ticking);
       this.#ticking = undefined;

@@ -278,6 +278,30 @@ test('a stream ends within a second when its key does', async () => {
   await waitUntil(() => other.closed, 'the end with the key', 3_000);
 });
 
+test('a key holds eight streams however many it asks for at once, and gets the place of each that ends', async () => {
+  const key = await api.key(user.uuid);
+  const openAll = async (count: number) => {
+    const clients = await Promise.all(Array.from({ length: count }, () => openSse(plane.url, key)));
+    opened.push(...clients);
+    return clients;
+  };
+  const statuses = (clients: readonly SseClient[]) => clients.map(({ status }) => status).sort();
+  assert.deepEqual(statuses(await openAll(30)), [...Array(8).fill(200), ...Array(22).fill(429)]);
+  for (const client of opened.splice(0)) client.close();
+  // Clients that are gone before they are answered hold no place either.
+  const { hostname, port } = new URL(plane.url);
+  for (let each = 0; each < 30; each++) {
+    const socket = connect(Number(port), hostname);
+    socket.end(`GET /v1/event HTTP/1.1\r\nhost: x\r\nx-api-key: ${key}\r\n\r\n`, () => socket.destroy());
+  }
+  await waitUntil(async () => {
+    const clients = await openAll(8);
+    const all = statuses(clients).every((status) => status === 200);
+    for (const client of clients) client.close();
+    return all;
+  }, 'all places are free again');
+});
+
 test('a client that does not read is cut off, and the others go on', async () => {
   const { hostname, port } = new URL(plane.url);
   const socket = connect(Number(port), hostname);

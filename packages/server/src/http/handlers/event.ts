@@ -25,9 +25,9 @@ export function eventHandlers(streams: EventStreams): Record<string, Handler> {
       async read(call, judged) {
         const { after, names } = judged as Wanted;
         const { keyUuid } = call.caller;
-        if (streams.room(keyUuid) <= 0) return refuse('rate_limited', tooMany);
-        const takeOver = await streams.prepare({ keyUuid, scope: scopeOf(call.caller), names, after });
-        return { ok: true, answer: { body: '', takeOver } };
+        const takeOver = streams.prepare({ keyUuid, scope: scopeOf(call.caller), names, after });
+        if (takeOver === undefined) return refuse('rate_limited', tooMany);
+        return { ok: true, answer: { body: '', takeOver: await takeOver } };
       },
     },
   };
