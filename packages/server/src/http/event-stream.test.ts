@@ -286,7 +286,16 @@ test('a key holds eight streams however many it asks for at once, and gets the p
     return clients;
   };
   const statuses = (clients: readonly SseClient[]) => clients.map(({ status }) => status).sort();
-  assert.deepEqual(statuses(await openAll(30)), [...Array(8).fill(200), ...Array(22).fill(429)]);
+  // All of them are under way at the same time: the database keeps them waiting.
+  const blocking = await api.database.connect('test lock');
+  await blocking.query('begin; lock table event_log in access exclusive mode');
+  const asked = Array.from({ length: 30 }, () => openAll(1));
+  const first = await Promise.race(asked);
+  await blocking.query('commit');
+  await blocking.end();
+  assert.deepEqual(statuses(first), [429], 'refused while the others wait');
+  const clients = (await Promise.all(asked)).flat();
+  assert.deepEqual(statuses(clients), [...Array(8).fill(200), ...Array(22).fill(429)]);
   for (const client of opened.splice(0)) client.close();
   // Clients that are gone before they are answered hold no place either.
   const { hostname, port } = new URL(plane.url);
