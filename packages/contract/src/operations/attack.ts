@@ -32,8 +32,9 @@ const told = {
 } as const;
 
 const history =
-  'An attack stays with the account that held the destination when it was first heard of, whoever holds it later; when ' +
-  "a user is deleted, its attacks become the provider's.";
+  'An attack stays with the account that held the destination when it was first heard of; of one that goes on when the ' +
+  "addresses go to another account, the rest is another record, that account's. When a user is deleted, its attacks " +
+  "become the provider's.";
 
 export const attackOperations: readonly Operation[] = [
   {
@@ -114,9 +115,13 @@ export const attackOperations: readonly Operation[] = [
     summary: 'Record an attack that was detected elsewhere',
     description:
       'Start, changes and end of an attack are one record, whatever arrives first; the same report again changes nothing. ' +
-      'An attack that ended does not begin again: another one has another `external_id`. What is not told stays as it ' +
-      'was; of `pps` and `bps` the highest stays as the peak. Times up to 5 minutes ahead of this clock count as now, ' +
-      'later ones are refused. Nothing is mitigated because of a report.',
+      'An attack that ended does not begin again: another one has another `external_id`. Without one the times tell ' +
+      'attacks apart: `started_at` more than 15 minutes after the last that was told of an attack begins another one, ' +
+      '`ended_at` ends the last attack that began before it, and what is undated is of the one that goes on. When the ' +
+      'destination has gone to another account since, what is told is recorded anew, for that account. What is not ' +
+      'told stays as it was; of `pps` and `bps` the highest stays as the peak. Times up to 5 minutes ahead of this clock ' +
+      'count as now, later ones are refused. An attack that nothing is told of for 24 hours is ended, with that reason, ' +
+      'until more is told. Nothing is mitigated because of a report.',
     body: attackReport,
     example: {
       body: {

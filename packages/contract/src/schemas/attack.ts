@@ -28,7 +28,8 @@ const attackFields = {
   owner_uuid: Type.String({
     format: 'uuid',
     description:
-      'Who held the destination when the attack was first heard of. It stays so when the addresses go to another.',
+      'Who held the destination when the attack was first heard of. It stays so when the addresses go to another account: ' +
+      'what is told later is a record of that one.',
   }),
   dst,
   state,
@@ -37,6 +38,18 @@ const attackFields = {
   vectors: Type.Array(Type.String(), { description: 'Kinds of traffic that it consists of.' }),
   started_at: timestamp,
   ended_at: Type.Optional(timestamp),
+  end_reason: Type.Optional(
+    Type.Enum(['reported', 'silent', 'another_began', 'holder_changed'], {
+      description:
+        'Why it counts as over. `reported`: its source told so. `silent`: nothing was told of it for 24 hours; `ended_at` ' +
+        'is when it was last told to go on, and so it is for the others. `another_began`: another attack on the ' +
+        'destination did. `holder_changed`: the addresses went to another account, which the rest of it is recorded for.',
+    }),
+  ),
+  last_reported_at: Type.String({
+    format: 'date-time',
+    description: 'When its source last told of it, whether or not that was news; up to a minute old.',
+  }),
   peak_pps: count('The most packets a second that were told of.'),
   peak_bps: count('The most bits a second that were told of.'),
   mitigation,

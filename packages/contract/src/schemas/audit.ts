@@ -27,12 +27,16 @@ const state = (description: string) => Type.Optional(Type.Object({}, { additiona
 
 export const auditEntry = Type.Object(
   {
-    sequence: Type.Integer({ minimum: 1, description: 'Later entries have higher ones; gaps mean nothing.' }),
+    sequence: Type.Integer({
+      minimum: 1,
+      description:
+        'Number of the entry, for `after`. Where it stands in the log is not told by it, and gaps mean nothing.',
+    }),
     at: timestamp,
     operation: Type.String({
       description:
         'The operation of this interface by its id, or a word for what the service did of its own: `expire` and `undo` ' +
-        'of objects, `disable` of a webhook, `install` and `enrol`.',
+        'of objects, `disable` of a webhook, `silence` of an attack that its source no longer tells of, `install` and `enrol`.',
     }),
     kind: Type.Enum([...auditKinds], { description: 'Of object.' }),
     object_uuid: Type.String({ format: 'uuid', description: 'Of a `quota`: the account whose it is.' }),
@@ -78,8 +82,19 @@ export const auditQuery = Type.Object(
       }),
     ),
     actor_uuid: Type.Optional(Type.String({ format: 'uuid', description: 'Only what this account did.' })),
-    since: moment('Only entries of then and later.'),
-    until: moment('Only entries before then.'),
+    since: moment(
+      'Only what was written into the log then or later; so also a request that began before, where that took longer.',
+    ),
+    until: moment('Only what was written into the log before then.'),
+    after: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description:
+          'Only what came into the log after the entry with this `sequence`: to follow the log, ask again with that of ' +
+          'the last entry that was answered.',
+      }),
+    ),
     order: Type.Optional(
       Type.Enum(['asc', 'desc'], { description: 'Oldest first (`asc`, also when absent), or newest.' }),
     ),

@@ -2,6 +2,7 @@
  * The attack as rows give it to http and commands. Owns the columns that are selected and the shape of what is stored
  * as `details`; renders nothing.
  */
+import type { EndReason } from '@levee/core/attack/placement.ts';
 import { subnetText } from './account-row.ts';
 import { milliseconds } from './stored-row.ts';
 
@@ -58,6 +59,8 @@ export interface AttackRow {
   /** Milliseconds since 1970, as the others. */
   readonly started_ms: number;
   readonly ended_ms: number | null;
+  readonly end_reason: EndReason | null;
+  readonly last_reported_ms: number;
   readonly peak_pps: number;
   readonly peak_bps: number;
   readonly mitigation: Mitigation;
@@ -70,6 +73,7 @@ export interface AttackRow {
 /** Of `attack r`, without the details. */
 export const attackColumns = `r.uuid::text as uuid, r.sequence, r.owner_uuid::text as owner_uuid,
   r.provider_uuid::text as provider_uuid, ${subnetText('r.dst')} as dst, r.source, r.external_id, r.vectors,
-  ${milliseconds('r.started_at')} as started_ms, ${milliseconds('r.ended_at')} as ended_ms, r.peak_pps, r.peak_bps,
-  r.mitigation, ${milliseconds('r.created_at')} as created_ms, ${milliseconds('r.updated_at')} as updated_ms,
+  ${milliseconds('r.started_at')} as started_ms, ${milliseconds('r.ended_at')} as ended_ms, r.end_reason,
+  ${milliseconds('r.last_reported_at')} as last_reported_ms, r.peak_pps, r.peak_bps, r.mitigation,
+  ${milliseconds('r.created_at')} as created_ms, ${milliseconds('r.updated_at')} as updated_ms,
   r.change_xid::text::int8 as change_xid, r.change_position`;

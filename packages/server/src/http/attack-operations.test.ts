@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { endSilentAttacks } from '../sweep/silent-attacks.ts';
 import { type ApiFixture, type Holder, type Reply, request, startApi } from './testing/api-fixture.ts';
 
 let api: ApiFixture;
@@ -185,14 +186,134 @@ test('an attack stays with who held the address when the addresses go to another
   const first = await api.user(provider, ['203.0.113.32/30']);
   const external_id = freshId();
   const attack = await told({ external_id, dst: '203.0.113.33', state: 'started' });
-  const ips = ['203.0.113.32/30'];
-  const gone = await api.call('deleteUserIps', {}, { key: provider.key, body: { user_uuid: first.uuid, ips } });
-  assert.equal(gone.status, 200, gone.text);
-  const second = await api.user(provider, ips);
+  const second = await handOver(first, ['203.0.113.32/30']);
   assert.equal((await told({ external_id, dst: '203.0.113.33', state: 'ended' })).owner_uuid, first.uuid);
   assert.equal((await read(attack.uuid, first.key)).state, 'ended');
   assert.deepEqual((await api.call('listAttacks', {}, { key: second.key })).body, []);
   assert.equal((await api.call('readAttack', { uuid: attack.uuid }, { key: second.key })).status, 404);
+});
+
+async function handOver(from: Holder, ips: string[]): Promise<Holder> {
+  const gone = await api.call('deleteUserIps', {}, { key: provider.key, body: { user_uuid: from.uuid, ips } });
+  assert.equal(gone.status, 200, gone.text);
+  return api.user(provider, ips);
+}
+
+test('what is told after the addresses changed hands is a record of its present holder, with or without an id', async () => {
+  let host = 96;
+  for (const external_id of [undefined, freshId()]) {
+    const dst = `203.0.113.${host++}`;
+    const bob = await api.user(provider, [dst]);
+    const report = { dst, state: 'started', pps: 1000, ...(external_id !== undefined && { external_id }) };
+    const his = await told(report);
+    const alice = await handOver(bob, [dst]);
+    const again = { ...report, state: 'changed', pps: 5000, vectors: ['syn'], started_at: his.started_at };
+    const hers = await told(again);
+    assert.deepEqual([hers.owner_uuid, hers.state, hers.peak_pps], [alice.uuid, 'ongoing', 5000]);
+    assert.ok(hers.started_at > his.started_at, 'it begins for her when she had the address');
+    assert.equal((await told({ ...again, pps: 6000 })).uuid, hers.uuid);
+    const [before] = (await api.call('listAttacks', {}, { key: bob.key })).body;
+    assert.deepEqual(
+      [before.uuid, before.state, before.end_reason, before.ended_at, before.peak_pps, before.vectors],
+      [his.uuid, 'ended', 'holder_changed', his.started_at, 1000, []],
+    );
+    const listed = (await api.call('listAttacks', {}, { key: alice.key })).body;
+    assert.deepEqual([listed.length, listed[0].uuid, listed[0].peak_pps], [1, hers.uuid, 6000]);
+    const audited = await api.database.pool.query(
+      `select object_uuid::text as uuid from audit where object_uuid = any($1::uuid[]) order by sequence`,
+      [[his.uuid, hers.uuid]],
+    );
+    assert.deepEqual(
+      audited.rows.map(({ uuid }) => (uuid === his.uuid ? 'his' : 'hers')),
+      ['his', 'hers', 'his', 'hers'],
+    );
+    assert.equal((await told({ ...report, state: 'ended' })).uuid, hers.uuid);
+  }
+});
+
+test('a dated start long after the last word of an attack is another one; a late end goes to the one that it is of', async () => {
+  const dst = '203.0.113.14';
+  const first = await told({ dst, state: 'started', started_at: '2026-01-01T00:00:00Z', vectors: ['udp'] });
+  const second = await told({ dst, state: 'started', started_at: '2026-01-20T00:00:00Z' });
+  assert.notEqual(second.uuid, first.uuid);
+  const silent = await read(first.uuid);
+  assert.deepEqual([silent.state, silent.end_reason, silent.ended_at], ['ended', 'another_began', first.started_at]);
+  const ended = await told({ dst, ended_at: '2026-01-01T01:30:00Z' });
+  assert.deepEqual(
+    [ended.uuid, ended.ended_at, ended.end_reason],
+    [first.uuid, '2026-01-01T01:30:00.000Z', 'reported'],
+  );
+  assert.deepEqual(await told({ dst, ended_at: '2026-01-01T01:30:00Z' }), ended, 'sent again');
+  assert.equal((await read(second.uuid)).state, 'ongoing');
+  assert.deepEqual(await changesOf(first.uuid), ['attack', 'attack', 'attack']);
+});
+
+test('the reports of several attacks leave the same records in any order, sent twice or not', async () => {
+  const reports = [
+    { started_at: '2026-02-01T00:00:00Z', vectors: ['udp'], pps: 10 },
+    { state: 'changed', started_at: '2026-02-01T00:00:00Z', at: '2026-02-01T00:20:00Z', pps: 90, vectors: ['syn'] },
+    { ended_at: '2026-02-01T00:30:00Z' },
+    { started_at: '2026-02-03T00:00:00Z', pps: 20 },
+    { started_at: '2026-02-05T00:00:00Z', vectors: ['icmp'], pps: 30 },
+    { ended_at: '2026-02-05T00:30:00Z' },
+  ];
+  const orders = [
+    [0, 1, 2, 3, 4, 5],
+    [5, 4, 3, 2, 1, 0],
+    [5, 0, 3, 4, 2, 1],
+    [2, 5, 0, 4, 3, 1],
+    [3, 0, 5, 1, 4, 2],
+    [0, 5, 0, 4, 3, 2, 1, 5, 2, 0, 3],
+    [2, 1, 2, 5, 5, 3, 0, 3, 4],
+  ];
+  for (const order of orders) {
+    const source = `orders-${freshId()}`;
+    for (const index of order) await told({ source, dst: '203.0.113.15', ...reports[index] });
+    const { rows } = await api.database.pool.query(
+      `select to_char(started_at at time zone 'UTC', 'DD HH24:MI') as started, to_char(ended_at at time zone 'UTC', 'DD HH24:MI')
+        as ended, end_reason, array(select unnest(vectors) order by 1) as vectors, peak_pps
+        from attack where source = $1 order by started_at`,
+      [source],
+    );
+    assert.deepEqual(
+      rows.map((row) => [row.started, row.ended, row.end_reason, row.vectors.join(), Number(row.peak_pps)]),
+      [
+        ['01 00:00', '01 00:30', 'reported', 'syn,udp', 90],
+        ['03 00:00', '03 00:00', 'another_began', '', 20],
+        ['05 00:00', '05 00:30', 'reported', 'icmp', 30],
+      ],
+      `${order}`,
+    );
+  }
+});
+
+test('an attack that its source has been silent about for a day is ended by the service, and goes on when told so', async () => {
+  const dst = '203.0.113.12';
+  const attack = await told({ dst, state: 'started', pps: 7 });
+  const heard = await told({ dst: '203.0.113.13', state: 'started', pps: 7 });
+  assert.ok(Date.now() - Date.parse(attack.last_reported_at) < 60_000);
+  await api.database.pool.query(
+    `update attack set last_reported_at = now() - interval '24 hours 1 minute' where uuid = any($1::uuid[])`,
+    [[attack.uuid, heard.uuid]],
+  );
+  // A report without news is a word of it all the same.
+  const repeated = await told({ dst: '203.0.113.13', state: 'changed', pps: 7 });
+  assert.ok(Date.now() - Date.parse(repeated.last_reported_at) < 60_000);
+  assert.equal(await endSilentAttacks(api.database.pool), 1);
+  const silent = await read(attack.uuid);
+  assert.deepEqual([silent.state, silent.end_reason, silent.ended_at], ['ended', 'silent', attack.started_at]);
+  assert.deepEqual(await changesOf(attack.uuid), ['attack', 'attack']);
+  const { rows } = await api.database.pool.query(
+    `select operation, after->>'end_reason' as reason from audit where object_uuid = $1 order by sequence`,
+    [attack.uuid],
+  );
+  assert.deepEqual(rows.at(-1), { operation: 'silence', reason: 'silent' });
+  assert.equal((await read(heard.uuid)).state, 'ongoing');
+  const back = await told({ dst, state: 'changed', pps: 8 });
+  assert.deepEqual(
+    [back.uuid, back.state, back.ended_at, back.end_reason],
+    [attack.uuid, 'ongoing', undefined, undefined],
+  );
 });
 
 test('the read of one attack shows what was told last of each thing, and nothing that nobody told', async () => {

@@ -36,10 +36,15 @@ export const violations: Readonly<Record<string, Violation>> = {
   // The owner lost the subnet after the command looked it up.
   tunnel_subnet_held: { code: 'ip_not_allowed', field: '/ips' },
   rdns_record_subnet: { code: 'ip_not_allowed', field: '/ips' },
+  router_address_taken: { code: 'already_exists', field: '/tunnel_addresses' },
+  // A router got the address, or the tunnel the subnet or endpoint, after the command looked it up.
+  tunnel_subnet_no_router: { code: 'conflict', field: '/ips' },
+  tunnel_endpoint_no_router: { code: 'conflict', field: '/endpoint' },
+  router_address_not_routed: { code: 'conflict', field: '/tunnel_addresses' },
+  router_address_no_endpoint: { code: 'conflict', field: '/tunnel_addresses' },
   location_name: { code: 'already_exists', field: '/name' },
   router_name: { code: 'already_exists', field: '/name' },
   router_location: { code: 'not_found', field: '/location' },
-  attack_external: { code: 'already_exists', field: '/external_id' },
   flowrule_nlri: { code: 'already_exists', field: '/components' },
   // The provider lost the prefix after the command looked it up.
   flowrule_prefix: { code: 'ip_not_allowed', field: '/dst' },

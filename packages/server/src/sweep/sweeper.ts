@@ -1,7 +1,7 @@
 /**
  * Does what is due without anybody asking: expired objects are marked, unconfirmed changes undone, objects that every
- * router let go of removed, old records forgotten. Every replica runs one; rows are taken with "skip locked", so that
- * they share the work. At most a second late.
+ * router let go of removed, silent attacks ended, old records forgotten. Every replica runs one; rows are taken with
+ * "skip locked", so that they share the work. At most a second late.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
@@ -11,6 +11,7 @@ import { applyUndo, type UndoEntry } from '../store/undo.ts';
 import { pruneAudit } from './audit-retention.ts';
 import { EARLIEST_EXPIRY, markExpired, removeGone } from './marked-objects.ts';
 import { removeAccounts } from './removed-accounts.ts';
+import { endSilentAttacks } from './silent-attacks.ts';
 import { removeUnannounced } from './unannounced-flowrules.ts';
 
 export interface Sweeper {
@@ -91,8 +92,9 @@ export async function sweepOnce(pool: pg.Pool): Promise<boolean> {
     await removeGone(pool);
   }
   await removeUnannounced(pool);
+  const silent = await endSilentAttacks(pool);
   const inherited = await removeAccounts(pool);
-  return undone + expired + inherited > 0;
+  return undone + expired + silent + inherited > 0;
 }
 
 /** One confirmation a transaction: what it changes shows at once, whole. Returns how many were undone. */

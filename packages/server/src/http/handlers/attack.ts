@@ -1,10 +1,11 @@
 /** From requests about attacks to commands, and from rows to answers. Decides nothing itself. */
 import type pg from 'pg';
 import type { AttackRow } from '../../commands/attack-row.ts';
+import type { AuditEntry } from '../../commands/audit.ts';
 import { executorOf } from '../../commands/executor.ts';
 import { refuse } from '../../commands/outcome.ts';
 import { attackChunks, readAttack } from '../../commands/read-attacks.ts';
-import { type AttackReport, recordAttack } from '../../commands/record-attack.ts';
+import { type AttackChange, type AttackReport, recordAttack } from '../../commands/record-attack.ts';
 import { attackJson, renderAttack, renderWholeAttack } from '../attack-answer.ts';
 import { judgeAttackReport, judgeFastnetmonReport } from '../attack-report.ts';
 import type { Call, Handler, WriteHandler, Wrote } from '../call.ts';
@@ -52,24 +53,27 @@ export function attackHandlers(services: AttackServices): Record<string, Handler
 const record: WriteHandler['run'] = async (_call, executor, report: AttackReport): Promise<Wrote> => {
   const outcome = await recordAttack(executor, report);
   if (!outcome.ok) return outcome;
-  const { row, before } = outcome.value;
-  const entry = {
+  const { row, changes } = outcome.value;
+  return {
+    ok: true,
+    value: {
+      change: { xid: row.change_xid, position: row.change_position },
+      audit: changes.map(entryOf),
+      render: () => renderAttack(row).text,
+    },
+  };
+};
+
+function entryOf({ before, row }: AttackChange): AuditEntry {
+  return {
     kind: 'attack',
     uuid: row.uuid,
     ownerUuid: row.owner_uuid,
     providerUuid: row.provider_uuid,
     ...(before !== undefined && { before: attackJson(before) }),
     after: attackJson(row),
-  } as const;
-  return {
-    ok: true,
-    value: {
-      change: { xid: row.change_xid, position: row.change_position },
-      audit: row === before ? [] : [entry],
-      render: () => renderAttack(row).text,
-    },
   };
-};
+}
 
 /** The command speaks of its own fields; this document calls them otherwise. */
 function fieldsOfFastnetmon(wrote: Wrote): Wrote {

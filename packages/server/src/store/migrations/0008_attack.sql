@@ -10,11 +10,22 @@ create table attack (
   dst cidr not null,
   -- `levee` for the detector here, else the name of the system that told of it.
   source text not null,
-  -- That system's own identifier: tells a repetition from another attack.
+  -- That system's own identifier: tells a repetition from another attack. Of those that have it in common each is the
+  -- part of one holder.
   external_id text,
+  -- The part of the same attack that belongs to who held dst before.
+  continues uuid,
   vectors text[] not null default '{}',
   started_at timestamptz not null,
+  -- False: the first that was heard of it is not its start.
+  start_told boolean not null,
+  -- The latest moment at which it was told to be going on; null: only its end was told.
+  news_at timestamptz,
   ended_at timestamptz,
+  -- Whether its source told the end, or why it counts as over (core's attack/placement.ts).
+  end_reason text,
+  -- When its source last told of it, whatever it told; up to a minute old.
+  last_reported_at timestamptz not null,
   peak_pps bigint not null default 0,
   peak_bps bigint not null default 0,
   mitigation text not null default 'observe',
@@ -27,17 +38,21 @@ create table attack (
   constraint attack_pkey primary key (uuid),
   constraint attack_sequence unique (sequence),
   constraint attack_owner foreign key (owner_uuid, provider_uuid) references account (uuid, provider_uuid),
-  constraint attack_external unique (source, external_id),
+  constraint attack_continues foreign key (continues) references attack (uuid),
   constraint attack_mitigation check (mitigation in ('observe', 'edge', 'flowspec', 'rtbh')),
   constraint attack_times check (ended_at is null or ended_at >= started_at),
+  constraint attack_end_reason check (end_reason in ('reported', 'silent', 'another_began', 'holder_changed')),
+  constraint attack_end_has_reason check ((ended_at is null) = (end_reason is null)),
   constraint attack_peaks check (peak_pps >= 0 and peak_bps >= 0)
 );
 
 create index attack_of_owner on attack (owner_uuid, sequence);
 create index attack_of_provider on attack (provider_uuid, sequence);
 create index attack_dst on attack using spgist (dst inet_ops);
--- A report without an external id is of the source's latest attack on that destination.
-create index attack_unnamed on attack (source, dst, sequence) where external_id is null;
+create index attack_named on attack (source, external_id) where external_id is not null;
+-- Of which attack a report without an external id is, the times say.
+create index attack_unnamed on attack (source, dst, started_at) where external_id is null;
+create index attack_silent on attack (last_reported_at) where ended_at is null and source <> 'levee';
 
 -- What was measured while it lasted; bounded (../../commands/attack-samples.ts).
 create table attack_sample (
