@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
+import { createServer as createTlsServer } from 'node:https';
 import { createServer, type Server, type Socket } from 'node:net';
 import { after, test } from 'node:test';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import type { Resolved, ResolveHost } from './resolve-host.ts';
 import { resolveHost } from './resolve-host.ts';
 import { type Attempt, send } from './send.ts';
 import { createTargetJudge } from './target.ts';
+import { type Certificate, withAuthority } from './testing/certificates.ts';
 import { type Receiver, startReceiver } from './testing/receiver.ts';
 
 const closing: (() => Promise<unknown>)[] = [];
@@ -126,33 +129,111 @@ test('an answer without an end costs neither memory nor time', async () => {
   assert.ok(Date.now() - begin < 2_000);
 });
 
-test('whoever does not answer, or not in HTTP, or at all, is told in a sentence', async () => {
+/** A server that does with each connection what it is told, HTTP or not. Gives its port. */
+function serve(on: (socket: Socket) => void): Promise<number> {
   const sockets = new Set<Socket>();
-  const serve = (on: (socket: Socket) => void) =>
-    new Promise<number>((resolve) => {
-      const server: Server = createServer((socket) => {
-        sockets.add(socket);
-        socket.on('error', () => {});
-        on(socket);
-      });
-      server.listen(0, '127.0.0.1', () => resolve((server.address() as { port: number }).port));
-      closing.push(async () => {
-        for (const socket of sockets) socket.destroy();
-        server.close();
-      });
-    });
+  const server: Server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    on(socket);
+  });
+  closing.push(async () => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return new Promise((resolve) => {
+    server.listen(0, '127.0.0.1', () => resolve((server.address() as { port: number }).port));
+  });
+}
+const on = (port: number, scheme = 'http') => `${scheme}://127.0.0.1:${port}/`;
+
+test('whoever does not answer, or not in HTTP, or at all, is told in a sentence', async () => {
   const silent = await serve(() => {});
   const garbled = await serve((socket) => socket.end('SSH-2.0-OpenSSH_9.2p1 Debian\r\n'));
   const rude = await serve((socket) => socket.on('data', () => socket.destroy()));
   const nobody = await receiver();
   await nobody.close();
-  const on = (port: number) => `http://127.0.0.1:${port}/`;
   assert.equal((await attempt(on(silent), { milliseconds: 300 })).error, 'no answer within 0.3 s');
-  assert.match((await attempt(on(garbled))).error ?? '', /^127\.0\.0\.1: .*Parse Error/);
+  assert.equal((await attempt(on(garbled))).error, `127.0.0.1 does not speak HTTP on port ${garbled}`);
   assert.equal((await attempt(on(rude))).error, '127.0.0.1 ended the connection without an answer');
   assert.equal((await attempt(on(nobody.port))).error, `127.0.0.1 refuses connections to port ${nobody.port}`);
-  const tls = await attempt(`https://127.0.0.1:${garbled.toString()}/`);
-  assert.match(tls.error ?? '', /^127\.0\.0\.1: .*(SSL|TLS|EPROTO|socket)/i);
+  const plain = await receiver();
+  for (const port of [garbled, plain.port]) {
+    const tls = await attempt(on(port, 'https'));
+    assert.equal(tls.error, `127.0.0.1 does not speak TLS on port ${port}`);
+  }
+});
+
+test('an answer that is no end, or another protocol, ends the attempt all the same', async () => {
+  const ended = '127.0.0.1 ended the connection without an answer';
+  const upgraded = {
+    delivered: false,
+    status: 101,
+    error: 'answered with status 101: no other protocol than HTTP is spoken',
+  };
+  const late = 'no answer within 1 s';
+  const answers: readonly [answer: string, keepsOpen: boolean, expected: object][] = [
+    ['HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n', true, upgraded],
+    ['HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n', false, upgraded],
+    ['HTTP/1.1 101 \r\n\r\n', true, upgraded],
+    ['HTTP/1.1 200 OK\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n', false, { delivered: true, status: 200 }],
+    ['HTTP/1.1 200 Connection established\r\n\r\n', false, { delivered: true, status: 200 }],
+    ['HTTP/1.1 100 Continue\r\n\r\n', true, { error: late }],
+    ['HTTP/1.1 103 Early Hints\r\nlink: </>\r\n\r\n'.repeat(1000), false, { error: ended }],
+    ['HTTP/1.1 204 No Content\r\ncontent-length: 5\r\n\r\n', true, { delivered: true, status: 204 }],
+    ['HTTP/1.1 200 OK\r\nconte', false, { error: ended }],
+    ['', false, { error: ended }],
+    [
+      `HTTP/1.1 200 OK\r\nx: ${'x'.repeat(100_000)}\r\n\r\n`,
+      true,
+      { error: 'the header of what 127.0.0.1 answers is too large' },
+    ],
+  ];
+  await Promise.all(
+    answers.map(async ([answer, keepsOpen, expected]) => {
+      let closed: Promise<unknown> | undefined;
+      const port = await serve((socket) => {
+        closed = new Promise((resolve) => socket.on('close', resolve));
+        socket.once('data', () => (keepsOpen ? socket.write(answer) : socket.end(answer)));
+      });
+      const made = await attempt(on(port), { milliseconds: 1_000 });
+      assert.partialDeepStrictEqual(made, expected, answer.slice(0, 80));
+      await closed;
+    }),
+  );
+});
+
+test('https reaches a server whose certificate is good, and says of others what is wrong with it', async () => {
+  await withAuthority(async (authority) => {
+    const start = async (certificate: Certificate) => {
+      const server = createTlsServer(certificate, (request, response) => {
+        request.resume();
+        request.on('end', () => response.writeHead(204).end());
+      });
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      closing.push(async () => server.close());
+      return (server.address() as { port: number }).port;
+    };
+    const good = await start(await authority.issue('hooks.example'));
+    const old = await start(await authority.issue('hooks.example', -1));
+    const other = await start(await authority.issue('other.example'));
+    const resolve = names({ 'hooks.example': ['127.0.0.1'] });
+    const to = (port: number) => attempt(`https://hooks.example:${port}/hook?token=secret`, { resolve });
+    const unknown = await to(good);
+    assert.match(
+      unknown.error ?? '',
+      /^the certificate of hooks\.example is from an authority that is not trusted here/,
+    );
+    const usual = getCACertificates('default');
+    setDefaultCACertificates([...usual, authority.cert]);
+    try {
+      assert.deepEqual(await to(good), { delivered: true, status: 204 });
+      assert.equal((await to(old)).error, 'the certificate of hooks.example has expired');
+      assert.equal((await to(other)).error, 'the certificate of hooks.example is not for that name');
+    } finally {
+      setDefaultCACertificates(usual);
+    }
+  });
 });
 
 test('a name server that does not answer costs the attempt its time and no more', async () => {

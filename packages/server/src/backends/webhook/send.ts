@@ -5,7 +5,7 @@
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIPv6, type LookupFunction } from 'node:net';
-import { hostOf } from '@levee/core/webhook/target-url.ts';
+import { failureSentence } from './failure-sentence.ts';
 import type { JudgeTarget } from './target.ts';
 
 export interface Message {
@@ -26,7 +26,7 @@ export interface Attempt {
 export const ATTEMPT_MILLISECONDS = 10_000;
 const ANSWER_MAXIMUM_BYTES = 1024;
 
-/** Never throws. `signal` gives up at once. */
+/** Never throws, and is over by the deadline whatever the peer does. `signal` gives up at once. */
 export async function send(
   { url, headers, body }: Message,
   judge: JudgeTarget,
@@ -34,23 +34,28 @@ export async function send(
   milliseconds = ATTEMPT_MILLISECONDS,
 ): Promise<Attempt> {
   const deadline = AbortSignal.timeout(milliseconds);
-  const late = `no answer within ${milliseconds / 1000} s`;
+  const over = AbortSignal.any([signal, deadline]);
   try {
-    const target = await Promise.race([judge(url), rejectedBy(AbortSignal.any([signal, deadline]))]);
-    if (!target.ok) return { delivered: false, error: target.sentence };
-    const bytes = Buffer.from(body);
-    const response = await exchange(url, bytes, {
-      method: 'POST',
-      // No connection is kept: the next attempt is judged anew.
-      agent: false,
-      headers: { ...headers, 'content-length': bytes.length },
-      signal: AbortSignal.any([signal, deadline]),
-      lookup: onlyTo(target.addresses),
-    });
-    return judgeAnswer(response);
+    return await Promise.race([attempt({ url, headers, body }, judge, over), rejectedBy(over)]);
   } catch (error) {
-    return { delivered: false, error: deadline.aborted ? late : sentenceOf(url, error) };
+    const late = `no answer within ${milliseconds / 1000} s`;
+    return { delivered: false, error: deadline.aborted ? late : failureSentence(url, error) };
   }
+}
+
+async function attempt({ url, headers, body }: Message, judge: JudgeTarget, signal: AbortSignal): Promise<Attempt> {
+  const target = await judge(url);
+  if (!target.ok) return { delivered: false, error: target.sentence };
+  const bytes = Buffer.from(body);
+  const response = await exchange(url, bytes, {
+    method: 'POST',
+    // No connection is kept: the next attempt is judged anew.
+    agent: false,
+    headers: { ...headers, 'content-length': bytes.length },
+    signal,
+    lookup: onlyTo(target.addresses),
+  });
+  return judgeAnswer(response);
 }
 
 /** Whoever connects asks for the host's addresses, and is told those that were judged. */
@@ -67,6 +72,13 @@ function exchange(url: URL, body: Buffer, options: RequestOptions): Promise<Inco
   return new Promise((resolve, reject) => {
     const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, options);
     request.on('error', reject);
+    // Some ends come without an error: what counts is that each of them is told.
+    request.on('close', () => reject(Object.assign(new Error('closed'), { code: 'ECONNRESET' })));
+    // Without this listener Node closes the connection and says nothing (101 Switching Protocols).
+    request.on('upgrade', (response, socket) => {
+      socket.destroy();
+      resolve(response);
+    });
     request.on('response', (response) => {
       let read = 0;
       // The head says all; the rest is taken politely, as far as it goes.
@@ -89,32 +101,18 @@ function exchange(url: URL, body: Buffer, options: RequestOptions): Promise<Inco
 function judgeAnswer({ statusCode: status = 0, headers }: IncomingMessage): Attempt {
   if (status >= 200 && status < 300) return { delivered: true, status };
   const seconds = /^\d{1,6}$/.test(headers['retry-after'] ?? '') ? Number(headers['retry-after']) : undefined;
-  const isRedirect = status >= 300 && status < 400;
-  const error = `answered with status ${status}${isRedirect ? ': redirects are not followed' : ''}`;
+  const error = `answered with status ${status}${hintOf(status)}`;
   return { delivered: false, status, error, retryAfterSeconds: seconds };
+}
+
+function hintOf(status: number): string {
+  if (status === 101) return ': no other protocol than HTTP is spoken';
+  return status >= 300 && status < 400 ? ': redirects are not followed' : '';
 }
 
 function rejectedBy(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });
-}
-
-function sentenceOf(url: URL, error: unknown): string {
-  const first = error instanceof AggregateError ? error.errors[0] : error;
-  const { code, message } = first as NodeJS.ErrnoException;
-  const host = hostOf(url);
-  switch (code) {
-    case 'ECONNREFUSED':
-      return `${host} refuses connections to port ${url.port || (url.protocol === 'https:' ? 443 : 80)}`;
-    case 'ECONNRESET':
-    case 'EPIPE':
-      return `${host} ended the connection without an answer`;
-    case 'EHOSTUNREACH':
-    case 'ENETUNREACH':
-      return `there is no way to ${host} (${code})`;
-    default:
-      // TLS and HTTP parsing say what they met; bounded, because a peer has a hand in it.
-      return `${host}: ${String(message).slice(0, 200)}${code === undefined ? '' : ` (${code})`}`;
-  }
 }
