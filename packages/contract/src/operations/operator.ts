@@ -10,6 +10,7 @@ import {
   router,
   routerCreate,
   routerCreated,
+  routerPatch,
   routerToken,
 } from '../schemas/topology.ts';
 
@@ -103,7 +104,8 @@ export const operatorOperations: readonly Operation[] = [
     summary: 'Announce a router and get its one-time enrolment token',
     description:
       "The token is traded for the router's key by `levee router enroll`, once and within an hour. " +
-      '`tunnel_addresses` are where tunnels end at this router; without any it carries none.',
+      '`tunnel_addresses` are where tunnels end at this router; without any it carries none. It gets an end of every ' +
+      'tunnel that has it in scope.',
     access: 'write',
     body: routerCreate,
     answer: routerCreated,
@@ -133,6 +135,24 @@ export const operatorOperations: readonly Operation[] = [
     answer: router,
     errors: ['not_found'],
     entityTag: true,
+  },
+  {
+    ...operator,
+    id: 'changeRouter',
+    method: 'PATCH',
+    path: '/operator/router/{uuid}',
+    summary: 'Rename a router, move it, or give it other tunnel addresses',
+    description:
+      'What is absent stays. Tunnels follow at once: the router gets an end of each that has it in scope now, ends that ' +
+      'stay keep their key or VNI and their inner addresses, and those out of scope go (and come back with the same). ' +
+      'Customers have to set the other address on their side: `GET /tunnel/{uuid}/config` shows it. The router that `npm ' +
+      'start` runs beside the control plane is made without tunnel addresses, and gets them so.',
+    access: 'write',
+    params: uuidParams,
+    body: routerPatch,
+    answer: router,
+    errors: ['validation_failed', 'not_found', 'conflict'],
+    example: { body: { tunnel_addresses: ['192.0.2.1', '2001:db8:ffff::1'] } },
   },
   {
     ...operator,

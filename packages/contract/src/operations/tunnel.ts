@@ -4,6 +4,7 @@ import type { Operation, Role } from '../operation.ts';
 import { markedForDeletion } from '../schemas/deletion.ts';
 import { uuidParams } from '../schemas/list.ts';
 import {
+  providerTunnelListQuery,
   tunnel,
   tunnelConfigQuery,
   tunnelCreate,
@@ -46,7 +47,8 @@ export const tunnelOperations: readonly Operation[] = [
     path: '/tunnel',
     summary: 'List tunnels',
     description:
-      "The caller's own, oldest first, complete unless `limit` is given. A body is not needed; one that is sent is not read.",
+      "The caller's own, oldest first, complete unless `limit` is given. A body is not needed; one that is sent is not " +
+      "read. A provider finds its users' with `GET /provider/tunnel`.",
     access: 'read',
     query: tunnelListQuery,
     body: Type.Object({}, { additionalProperties: false }),
@@ -86,6 +88,21 @@ export const tunnelOperations: readonly Operation[] = [
     answer: markedForDeletion,
     errors: ['not_found'],
     waits: true,
+  },
+  {
+    ...extension,
+    id: 'listProviderTunnels',
+    method: 'GET',
+    path: '/provider/tunnel',
+    roles: ['provider'],
+    summary: "List the tunnels of all the provider's users",
+    description:
+      "An array, as the provider's other lists are. The provider's own tunnels are in it too. Oldest first, complete " +
+      'unless `limit` is given.',
+    access: 'read',
+    query: providerTunnelListQuery,
+    answer: Type.Array(tunnel),
+    errors: ['validation_failed'],
   },
   {
     ...extension,

@@ -18,18 +18,27 @@ export const location = Type.Object(
   { $id: 'Location', additionalProperties: false },
 );
 
+const placeOfRouter = Type.String({ maxLength: 64, description: 'Name or uuid of its location.' });
+const tunnelAddresses = Type.Array(Type.String({ maxLength: 64 }), {
+  maxItems: 2,
+  description:
+    'Public unicast addresses of the router itself, at which tunnels end: at most one a family. Each is one ' +
+    "router's, outside what tunnels route.",
+  examples: [['192.0.2.1', '2001:db8:ffff::1']],
+});
+
 export const routerCreate = Type.Object(
-  {
-    name: placeName,
-    location: Type.String({ maxLength: 64, description: 'Name or uuid of its location.' }),
-    tunnel_addresses: Type.Optional(
-      Type.Array(Type.String({ maxLength: 64 }), {
-        maxItems: 2,
-        description: 'Addresses at which tunnels end: at most one a family.',
-      }),
-    ),
-  },
+  { name: placeName, location: placeOfRouter, tunnel_addresses: Type.Optional(tunnelAddresses) },
   { $id: 'RouterCreate', additionalProperties: false },
+);
+
+export const routerPatch = Type.Object(
+  {
+    name: Type.Optional(placeName),
+    location: Type.Optional(placeOfRouter),
+    tunnel_addresses: Type.Optional(tunnelAddresses),
+  },
+  { $id: 'RouterPatch', additionalProperties: false, minProperties: 1 },
 );
 
 const routerFields = {

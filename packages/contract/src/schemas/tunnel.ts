@@ -1,7 +1,7 @@
 /** The tunnel on the wire: what is asked for, and per router what the customer's end has to be set to. */
 import Type from 'typebox';
 import { inWords } from './in-words.ts';
-import { ruleListQuery } from './list.ts';
+import { providerRuleListQuery } from './list.ts';
 import { expiresAt, objectState, storedObjectFields } from './object.ts';
 
 const ips = Type.Array(Type.String({ maxLength: 64 }), {
@@ -112,18 +112,19 @@ export const tunnelList = Type.Object(
   { $id: 'TunnelList', additionalProperties: false },
 );
 
-export const tunnelListQuery = Type.Object(
-  {
-    ...ruleListQuery.properties,
-    dst: Type.Optional(
-      Type.String({ maxLength: 64, description: 'Only tunnels with a subnet that covers it or lies inside it.' }),
-    ),
-    state: Type.Optional(
-      Type.Enum(['pending', 'active', 'failed', 'marked_for_deletion'], { description: 'Only those in it.' }),
-    ),
-  },
-  { additionalProperties: false },
-);
+const { user_uuid, ...page } = providerRuleListQuery.properties;
+const listed = {
+  ...page,
+  dst: Type.Optional(
+    Type.String({ maxLength: 64, description: 'Only tunnels with a subnet that covers it or lies inside it.' }),
+  ),
+  state: Type.Optional(
+    Type.Enum(['pending', 'active', 'failed', 'marked_for_deletion'], { description: 'Only those in it.' }),
+  ),
+};
+
+export const tunnelListQuery = Type.Object(listed, { additionalProperties: false });
+export const providerTunnelListQuery = Type.Object({ ...listed, user_uuid }, { additionalProperties: false });
 
 export const configFormats = ['iproute2', 'systemd-networkd', 'netplan', 'mikrotik', 'junos', 'ios', 'vyos'] as const;
 export type ConfigFormat = (typeof configFormats)[number];

@@ -7,16 +7,15 @@ import type { InnerPools } from '@levee/core/tunnel/allocation.ts';
 import { parseTunnelChange } from '@levee/core/tunnel/parse-tunnel.ts';
 import type { CanonicalTunnel } from '@levee/core/tunnel/tunnel.ts';
 import type { Caller } from './caller.ts';
-import { familyOf } from './create-tunnel.ts';
 import type { Executor } from './executor.ts';
+import { familyOf, judgeTunnel } from './judge-tunnel.ts';
 import { done, type Outcome, refuse } from './outcome.ts';
 import { mayRead } from './read-rules.ts';
 import { readTunnel } from './read-tunnels.ts';
 import { type StoredRow, storedColumns } from './stored-row.ts';
-import { giveEnds, judgeLocations, judgeSites, loadSites, type Site, takeTurn } from './tunnel-ends.ts';
+import { giveEnds, standEnds, takeTurn } from './tunnel-ends.ts';
 import type { TunnelRow } from './tunnel-row.ts';
-import { judgeSubnets, keepSubnets, saveSubnets } from './tunnel-subnets.ts';
-import { findUnkeyedConflict } from './unkeyed-tunnel.ts';
+import { keepSubnets, saveSubnets } from './tunnel-subnets.ts';
 
 export interface TunnelChange {
   readonly uuid: string;
@@ -62,30 +61,23 @@ export async function changeTunnel(
   const parsed = parseTunnelChange(stored, change.fields);
   if (!parsed.ok) return refuse('validation_failed', ...parsed.problems);
   const { canonical } = parsed;
-  const { ips, endpoint, keyed } = canonical;
-  const family = familyOf(endpoint);
-  const locations =
-    JSON.stringify(canonical.locations) === JSON.stringify(stored.locations) ? undefined : canonical.locations;
-  const unknown = await judgeLocations(executor, locations);
-  if (unknown.length > 0) return refuse('validation_failed', ...unknown);
-
+  const { ips, endpoint, locations } = canonical;
   const kept = await keepSubnets(executor, before.uuid, ips);
-  const positions = [...ips.keys()].filter((index) => !kept.has(ips[index] ?? ''));
-  const added = positions.map((index) => ips[index] ?? '');
-  const judged = await judgeSubnets(executor, caller, added, positions, before.uuid);
-  const sites = await loadSites(executor, family, canonical.locations);
-  const moved = family !== familyOf(stored.endpoint);
-  const unserved = judgeSites(moved ? canonical.locations : locations, sites, family);
-  const unkeyedEndpoint = keyed === false ? endpoint : undefined;
-  const doubled = await findUnkeyedConflict(executor, unkeyedEndpoint, sites, before.uuid);
-  const conflicts: Problem[] = [...judged.taken, ...unserved, ...doubled];
-  if (judged.notAllowed.length > 0) return refuse('ip_not_allowed', ...judged.notAllowed, ...conflicts);
-  if (conflicts.length > 0) return refuse('conflict', ...conflicts);
-
-  await saveSubnets(executor, before.uuid, before.owner_uuid, judged.subnets);
-  const fresh = await moveEnds(executor, before.uuid, sites, unkeyedEndpoint);
-  const wanted = fresh.map((site) => ({ tunnelUuid: before.uuid, site, unkeyedEndpoint }));
-  const given = await giveEnds(executor, pools, from, wanted);
+  const judged = await judgeTunnel(executor, caller, {
+    canonical,
+    positions: [...ips.keys()].filter((index) => !kept.has(ips[index] ?? '')),
+    asksLocations:
+      JSON.stringify(locations) !== JSON.stringify(stored.locations) ||
+      familyOf(endpoint) !== familyOf(stored.endpoint),
+    tunnelUuid: before.uuid,
+  });
+  if (!judged.ok) return judged;
+  const { subnets, sites, unkeyedEndpoint } = judged.value;
+  await saveSubnets(executor, before.uuid, before.owner_uuid, subnets);
+  const routers = sites.map((site) => site.router_uuid);
+  await executor.rows(retireStatement, [before.uuid, routers]);
+  const wanted = sites.map((site) => ({ tunnelUuid: before.uuid, site, unkeyedEndpoint }));
+  const given = await giveEnds(executor, pools, from, await standEnds(executor, wanted));
   if (!given.ok) return given;
   const expiresAt = change.expiresAt === undefined ? dateOf(before.expires_ms) : change.expiresAt;
   await executor.rows(changeStatement, [before.uuid, endpoint, JSON.stringify(canonical), expiresAt]);
@@ -100,30 +92,6 @@ const retireStatement = {
   text: `update tunnel_end set retired = true, unkeyed_endpoint = null
     where tunnel_uuid = $1 and not retired and router_uuid <> all($2::uuid[])`,
 };
-
-const standStatement = {
-  name: 'tunnel_ends_stand',
-  text: `update tunnel_end e set retired = false, local_endpoint = s.address, unkeyed_endpoint = $4
-    from unnest($2::uuid[], $3::inet[]) s (router_uuid, address)
-    where e.tunnel_uuid = $1 and e.router_uuid = s.router_uuid
-    returning e.router_uuid::text as router_uuid`,
-};
-
-/** Puts the tunnel's ends in line with the sites. Returns the sites that have none yet. */
-async function moveEnds(
-  executor: Executor,
-  tunnelUuid: string,
-  sites: readonly Site[],
-  unkeyedEndpoint: string | undefined,
-): Promise<readonly Site[]> {
-  const routers = sites.map((site) => site.router_uuid);
-  await executor.rows(retireStatement, [tunnelUuid, routers]);
-  const addresses = sites.map((site) => site.address);
-  const values = [tunnelUuid, routers, addresses, unkeyedEndpoint ?? null];
-  const standing = await executor.rows<{ router_uuid: string }>(standStatement, values);
-  const have = new Set(standing.map((row) => row.router_uuid));
-  return sites.filter((site) => !have.has(site.router_uuid));
-}
 
 const notOwner: Problem = {
   field: '',

@@ -2,19 +2,17 @@
  * Creates a tunnel: its subnets, and an end on every router in scope, in one transaction. Everything that is wrong is
  * told at once; of two creators of one subnet the second waits for the first and is refused.
  */
-import { parseAddress } from '@levee/core/net/address.ts';
-import type { Family } from '@levee/core/net/prefix.ts';
 import type { InnerPools } from '@levee/core/tunnel/allocation.ts';
 import type { CanonicalTunnel } from '@levee/core/tunnel/tunnel.ts';
 import type { Caller } from './caller.ts';
 import type { Executor } from './executor.ts';
-import { done, type Outcome, refuse } from './outcome.ts';
+import { judgeTunnel } from './judge-tunnel.ts';
+import { done, type Outcome } from './outcome.ts';
 import { withinQuota } from './quota.ts';
 import { readTunnel } from './read-tunnels.ts';
-import { giveEnds, judgeLocations, judgeSites, loadSites, takeTurn } from './tunnel-ends.ts';
+import { giveEnds, takeTurn } from './tunnel-ends.ts';
 import type { TunnelRow } from './tunnel-row.ts';
-import { judgeSubnets, saveSubnets } from './tunnel-subnets.ts';
-import { findUnkeyedConflict } from './unkeyed-tunnel.ts';
+import { saveSubnets } from './tunnel-subnets.ts';
 
 export interface NewTunnel {
   readonly uuid: string;
@@ -40,36 +38,22 @@ export async function createTunnel(
   pools: InnerPools,
   { uuid, canonical, expiresAt }: NewTunnel,
 ): Promise<Outcome<TunnelRow>> {
-  const { ips, endpoint, type, keyed, locations } = canonical;
+  const { ips, endpoint, type } = canonical;
   const from = await takeTurn(executor);
-  const unknown = await judgeLocations(executor, locations);
-  if (unknown.length > 0) return refuse('validation_failed', ...unknown);
-  const family = familyOf(endpoint);
-  const judged = await judgeSubnets(executor, caller, ips, [...ips.keys()]);
-  const sites = await loadSites(executor, family, locations);
-  const unserved = judgeSites(locations, sites, family);
-  const unkeyedEndpoint = keyed === false ? endpoint : undefined;
-  const doubled = await findUnkeyedConflict(executor, unkeyedEndpoint, sites);
-  const conflicts = [...judged.taken, ...unserved, ...doubled];
-  if (judged.notAllowed.length > 0) return refuse('ip_not_allowed', ...judged.notAllowed, ...conflicts);
-  if (conflicts.length > 0) return refuse('conflict', ...conflicts);
+  const question = { canonical, positions: [...ips.keys()], asksLocations: true };
+  const judged = await judgeTunnel(executor, caller, question);
+  if (!judged.ok) return judged;
+  const { subnets, providerUuid, sites, unkeyedEndpoint } = judged.value;
   const within = await withinQuota(executor, caller, 'tunnels', 1);
   if (!within.ok) return within;
   const fields = JSON.stringify(canonical);
   const owner = caller.accountUuid;
-  await executor.rows(insertStatement, [uuid, owner, judged.providerUuid, endpoint, type, fields, expiresAt ?? null]);
-  await saveSubnets(executor, uuid, owner, judged.subnets);
+  await executor.rows(insertStatement, [uuid, owner, providerUuid, endpoint, type, fields, expiresAt ?? null]);
+  await saveSubnets(executor, uuid, owner, subnets);
   const wanted = sites.map((site) => ({ tunnelUuid: uuid, site, unkeyedEndpoint }));
   const given = await giveEnds(executor, pools, from, wanted);
   if (!given.ok) return given;
   const row = await readTunnel(executor, uuid);
   if (row === undefined) throw new Error('a row just written is gone');
   return done(row);
-}
-
-/** `address`: canonical. */
-export function familyOf(address: string): Family {
-  const read = parseAddress(address);
-  if (!read.ok) throw new Error(`not an address: ${read.sentence}`);
-  return read.address.family;
 }

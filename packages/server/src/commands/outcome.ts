@@ -19,3 +19,14 @@ export function done<T>(value: T): Outcome<T> {
 export function refuse(code: ErrorCode, ...details: Problem[]): { readonly ok: false; readonly failure: Failure } {
   return { ok: false, failure: { code, details } };
 }
+
+/**
+ * Of everything that is wrong, the first kind that there is gives the code; the details hold all of them, in that order.
+ * Undefined: nothing is wrong.
+ */
+export function refuseFirst(
+  ...kinds: readonly (readonly [ErrorCode, readonly Problem[]])[]
+): { readonly ok: false; readonly failure: Failure } | undefined {
+  const first = kinds.find(([, problems]) => problems.length > 0);
+  return first && refuse(first[0], ...kinds.flatMap(([, problems]) => problems));
+}

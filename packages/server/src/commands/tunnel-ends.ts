@@ -38,9 +38,9 @@ export interface Site {
 
 const sitesStatement = {
   name: 'tunnel_sites',
-  text: `select r.uuid::text as router_uuid, l.name as location, host(a) as address
-    from router r join location l on l.uuid = r.location_uuid cross join lateral unnest(r.tunnel_addresses) a
-    where family(a) = $1 and ($2::text[] is null or l.name = any($2))
+  text: `select r.uuid::text as router_uuid, l.name as location, host(a.address) as address
+    from router r join location l on l.uuid = r.location_uuid join router_address a on a.router_uuid = r.uuid
+    where a.family = $1 and ($2::text[] is null or l.name = any($2))
     order by r.created_at, r.uuid`,
 };
 
@@ -56,33 +56,36 @@ export function loadSites(
 const locationsStatement = { name: 'tunnel_locations', text: 'select name from location order by name' };
 const locationsShown = 20;
 
-/** Which of the locations there are not. */
-export async function judgeLocations(
-  executor: Executor,
-  locations: readonly string[] | undefined,
-): Promise<readonly Problem[]> {
-  if (locations === undefined) return [];
-  const names = (await executor.rows<{ name: string }>(locationsStatement, [])).map((row) => row.name);
-  const known = names.slice(0, locationsShown).join(', ') + (names.length > locationsShown ? ' …' : '');
-  return locations.flatMap((name, index) => {
-    if (names.includes(name)) return [];
-    const message = `locations.${index}: there is no location ${quote(name)}; there are: ${known || 'none'}`;
-    return [{ field: `/locations/${index}`, code: 'unknown_location', message }];
-  });
+export interface JudgedLocations {
+  readonly unknown: readonly Problem[];
+  /** There is no router at them that ends tunnels of the family. */
+  readonly unserved: readonly Problem[];
 }
 
-/** Which of the locations have no router that can end tunnels of the family. */
-export function judgeSites(
-  locations: readonly string[] | undefined,
+/** `sites`: those of the family at these locations. */
+export async function judgeLocations(
+  executor: Executor,
+  locations: readonly string[],
   sites: readonly Site[],
   family: Family,
-): readonly Problem[] {
+): Promise<JudgedLocations> {
+  if (locations.length === 0) return { unknown: [], unserved: [] };
+  const names = (await executor.rows<{ name: string }>(locationsStatement, [])).map((row) => row.name);
+  const known = names.slice(0, locationsShown).join(', ') + (names.length > locationsShown ? ' …' : '');
   const served = new Set(sites.map((site) => site.location));
-  return (locations ?? []).flatMap((name, index) => {
-    if (served.has(name)) return [];
-    const message = `locations.${index}: no router at ${name} has an IPv${family} tunnel address, which the endpoint asks for`;
-    return [{ field: `/locations/${index}`, code: 'no_tunnel_router', message }];
-  });
+  const unknown: Problem[] = [];
+  const unserved: Problem[] = [];
+  for (const [index, name] of locations.entries()) {
+    const [field, at] = [`/locations/${index}`, `locations.${index}`];
+    if (!names.includes(name)) {
+      const message = `${at}: there is no location ${quote(name)}; there are: ${known || 'none'}`;
+      unknown.push({ field, code: 'unknown_location', message });
+    } else if (!served.has(name)) {
+      const message = `${at}: no router at ${name} has an IPv${family} tunnel address, which the endpoint asks for`;
+      unserved.push({ field, code: 'no_tunnel_router', message });
+    }
+  }
+  return { unknown, unserved };
 }
 
 export interface WantedEnd {
@@ -111,6 +114,26 @@ const insertStatement = {
   text: `insert into tunnel_end (tunnel_uuid, router_uuid, local_endpoint, number, inner_ipv4, inner_ipv6, unkeyed_endpoint)
     select * from unnest($1::uuid[], $2::uuid[], $3::inet[], $4::int8[], $5::cidr[], $6::cidr[], $7::inet[])`,
 };
+
+const standStatement = {
+  name: 'tunnel_ends_stand',
+  text: `update tunnel_end e set retired = false, local_endpoint = w.address, unkeyed_endpoint = w.unkeyed_endpoint
+    from unnest($1::uuid[], $2::uuid[], $3::inet[], $4::inet[]) w (tunnel_uuid, router_uuid, address, unkeyed_endpoint)
+    where e.tunnel_uuid = w.tunnel_uuid and e.router_uuid = w.router_uuid
+    returning e.tunnel_uuid::text || e.router_uuid as end`,
+};
+
+/** Puts the ends that there are where they shall be, with the numbers that they have. Returns those that there are not. */
+export async function standEnds(executor: Executor, wanted: readonly WantedEnd[]): Promise<readonly WantedEnd[]> {
+  const rows = await executor.rows<{ end: string }>(standStatement, [
+    wanted.map((end) => end.tunnelUuid),
+    wanted.map((end) => end.site.router_uuid),
+    wanted.map((end) => end.site.address),
+    wanted.map((end) => end.unkeyedEndpoint ?? null),
+  ]);
+  const standing = new Set(rows.map((row) => row.end));
+  return wanted.filter((end) => !standing.has(end.tunnelUuid + end.site.router_uuid));
+}
 
 const nextStatement = { name: 'tunnel_turn_next', text: 'update tunnel_turn set next_number = $1' };
 

@@ -12,7 +12,8 @@ const judgeStatement = {
   name: 'tunnel_subnets_judge',
   text: `select place.subnet::text as subnet, place.provider_uuid::text as provider_uuid, exists (
         select from tunnel_subnet t where t.routed && given.routed and t.tunnel_uuid is distinct from $4
-      ) as taken
+      ) as taken,
+      (select host(min(a.address)) from router_address a where a.address <<= given.routed) as router_address
     from unnest($2::cidr[]) with ordinality given (routed, position)
     left join lateral (
       select s.subnet, s.provider_uuid from subnet s
@@ -27,6 +28,7 @@ interface JudgedRow {
   readonly subnet: string | null;
   readonly provider_uuid: string | null;
   readonly taken: boolean;
+  readonly router_address: string | null;
 }
 
 export interface RoutedSubnet {
@@ -40,7 +42,7 @@ export interface JudgedSubnets {
   readonly providerUuid: string | undefined;
   /** Outside the caller's own. */
   readonly notAllowed: readonly Problem[];
-  /** In another tunnel. */
+  /** In another tunnel, or a router's own. */
   readonly taken: readonly Problem[];
 }
 
@@ -58,7 +60,7 @@ export async function judgeSubnets(
   const outside: Problem[] = [];
   const taken: Problem[] = [];
   let providerUuid: string | undefined;
-  for (const [index, { subnet, provider_uuid, taken: isTaken }] of rows.entries()) {
+  for (const [index, { subnet, provider_uuid, taken: isTaken, router_address }] of rows.entries()) {
     const routed = ips[index] ?? '';
     const field = `/ips/${positions[index]}`;
     if (subnet === null || provider_uuid === null) {
@@ -66,6 +68,11 @@ export async function judgeSubnets(
     } else if (isTaken) {
       const message = `ips.${positions[index]}: ${routed} overlaps a subnet that a tunnel routes already; delete or change that tunnel first`;
       taken.push({ field, code: 'subnet_already_routed', message });
+    } else if (router_address !== null) {
+      const message =
+        `ips.${positions[index]}: ${routed} holds ${router_address}, at which a router ends tunnels: their own packets ` +
+        'would go into this one; leave that address out';
+      taken.push({ field, code: 'router_address', message });
     } else {
       subnets.push({ routed, subnet });
       providerUuid = provider_uuid;

@@ -171,6 +171,12 @@ const cases: readonly Case[] = [
     wrong: ['?limit', '?state', '?dst', '?cursor', '?page'],
   },
   {
+    id: 'listProviderTunnels',
+    key: byProvider,
+    ask: { query: '?limit=0&state=disabled&dst=203.0.113.7/24&cursor=-&user_uuid=x&page=2' },
+    wrong: ['?limit', '?state', '?dst', '?cursor', '?user_uuid', '?page'],
+  },
+  {
     id: 'readTunnelConfig',
     params: () => ({ uuid: rule }),
     key: byUser,
@@ -393,6 +399,13 @@ const cases: readonly Case[] = [
     key: byOperator,
     ask: { body: { name: '-', tunnel_addresses: ['x', '192.0.2.1/24'] } },
     wrong: ['/name', '/location', '/tunnel_addresses/0', '/tunnel_addresses/1'],
+  },
+  {
+    id: 'changeRouter',
+    params: () => ({ uuid: rule }),
+    key: byOperator,
+    ask: { body: { name: '-', location: 5, tunnel_addresses: ['10.0.0.1', '192.0.2.1', '192.0.2.2'] } },
+    wrong: ['/name', '/location', '/tunnel_addresses', '/tunnel_addresses/0', '/tunnel_addresses/2'],
   },
   {
     id: 'readEvents',

@@ -7,7 +7,7 @@ import { prefixFromTrusted } from '@levee/core/net/prefix-text.ts';
 import { innerAddresses } from '@levee/core/tunnel/allocation.ts';
 import { sizesOf } from '@levee/core/tunnel/mtu.ts';
 import { type CanonicalTunnel, geneveUdpPort, type TunnelType } from '@levee/core/tunnel/tunnel.ts';
-import { familyOf } from '../commands/create-tunnel.ts';
+import { familyOf } from '../commands/judge-tunnel.ts';
 import type { TunnelEndRow, TunnelRow } from '../commands/tunnel-row.ts';
 import { type AppliedStates, type ObjectState, type RenderedObject, renderStored } from './object-answer.ts';
 

@@ -8,7 +8,7 @@ import type { ConfigEnd, ConfigTunnel, PairTexts } from '@levee/core/tunnel/conf
 import { writeConfig } from '@levee/core/tunnel/config/write-config.ts';
 import { sizesOf } from '@levee/core/tunnel/mtu.ts';
 import type { CanonicalTunnel } from '@levee/core/tunnel/tunnel.ts';
-import { familyOf } from '../commands/create-tunnel.ts';
+import { familyOf } from '../commands/judge-tunnel.ts';
 import { done, type Outcome, refuse } from '../commands/outcome.ts';
 import type { TunnelEndRow, TunnelRow } from '../commands/tunnel-row.ts';
 

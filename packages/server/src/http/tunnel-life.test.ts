@@ -144,6 +144,41 @@ test('a router that is added has an end of every tunnel in scope at once, and on
   for (const { uuid } of [anywhere, atFra]) await send(one, 'DELETE', `/${uuid}`);
 });
 
+test('a live router that is changed makes its tunnels pending until it has followed', async () => {
+  const fra = await startRouter('fra', 'fra1', ['192.0.2.1'], ['tunnel:GRE']);
+  const { uuid } = (await send(one, 'POST', '', { body, ...wait })).body;
+  const change = async (more: object) => {
+    const routers = await request(one.url, 'GET', '/v1/operator/router', { key: api.operatorKey });
+    const router = routers.body.find((each: { name: string }) => each.name.startsWith('fra')).uuid;
+    const reply = await request(one.url, 'PATCH', `/v1/operator/router/${router}`, {
+      key: api.operatorKey,
+      body: more,
+    });
+    assert.equal(reply.status, 200, reply.text);
+  };
+  try {
+    await waitUntil(async () => (await read(two, uuid)).state === 'active', 'the router');
+    fra.held = true;
+    await change({ tunnel_addresses: ['192.0.2.9'] });
+    for (const plane of [one, two]) {
+      const tunnel = await read(plane, uuid);
+      assert.deepEqual([tunnel.state, tunnel.tunnel_information[0].local_endpoint], ['pending', '192.0.2.9']);
+    }
+    fra.held = false;
+    for (const plane of [one, two]) {
+      await waitUntil(async () => (await read(plane, uuid)).state === 'active', 'the router to follow');
+    }
+    await change({ name: 'fra-b', location: 'ams1' });
+    for (const plane of [one, two]) {
+      await waitUntil(async () => statesThere(await read(plane, uuid)).join() === 'ams1 active', 'the other place');
+      assert.equal((await read(plane, uuid)).applied[0].router, 'fra-b');
+    }
+  } finally {
+    await fra.stop();
+  }
+  await send(one, 'DELETE', `/${uuid}`);
+});
+
 test('coming and going routers are told in the change log, for the tunnels that they concern alone', async () => {
   const tunnel = (await send(one, 'POST', '', { body })).body;
   const entries = async () => {

@@ -96,6 +96,40 @@ test('a location that was asked for and has no router of the endpoint’s family
   assert.match(ipv6.body.message, /no router at ams1 has an IPv6 tunnel address/);
 });
 
+test('everything that is stored otherwise is told at once, and the first kind of it gives the code', async () => {
+  await created({ ...good, ips: ['203.0.113.32/28'] });
+  const wrong = { ...good, ips: ['203.0.113.64/28', '203.0.113.32/29'], locations: ['bare', 'lon1'] };
+  const everything = [
+    '/locations/1 unknown_location',
+    '/ips/0 ip_not_allowed',
+    '/ips/1 subnet_already_routed',
+    '/locations/0 no_tunnel_router',
+  ];
+  const made = await create(wrong);
+  assert.deepEqual([made.status, made.body.error, codesOf(made)], [400, 'validation_failed', everything]);
+  const { uuid } = await created({ ...good, ips: ['203.0.113.0/28'] });
+  const changed = await change(uuid, { ips: wrong.ips, locations: wrong.locations });
+  assert.deepEqual([changed.status, changed.body.error, codesOf(changed)], [400, 'validation_failed', everything]);
+  const known = await create({ ...wrong, locations: ['bare'] });
+  assert.deepEqual([known.status, codesOf(known)], [403, everything.slice(1)]);
+});
+
+test('a provider lists the tunnels of its users and its own in one array, with the same filters', async () => {
+  const own = await created({ ...good, ips: ['203.0.113.192/28'] }, provider.key);
+  const users = await created(good);
+  const siblings = await created({ ...good, ips: ['203.0.113.64/28'] }, sibling.key);
+  const list = async (query: string) => {
+    const reply = await api.call('listProviderTunnels', {}, { key: provider.key, query });
+    assert.equal(reply.status, 200, reply.text);
+    return reply.body.map(({ uuid }: { uuid: string }) => uuid);
+  };
+  assert.deepEqual(await list(''), [own.uuid, users.uuid, siblings.uuid]);
+  assert.deepEqual(await list(`?user_uuid=${sibling.uuid}`), [siblings.uuid]);
+  assert.deepEqual(await list('?dst=203.0.113.5'), [users.uuid]);
+  assert.deepEqual(await list('?limit=2'), [own.uuid, users.uuid]);
+  assert.deepEqual(await list('?state=active'), []);
+});
+
 test('subnets outside the caller’s own are refused, each by its place in the list', async () => {
   const ips = ['203.0.113.0/28', '203.0.113.64/28', '192.0.2.0/24'];
   const reply = await create({ ...good, ips });

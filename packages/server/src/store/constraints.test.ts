@@ -88,6 +88,43 @@ test("no rule lies outside its owner's subnets, and a subnet with live rules can
   assert.equal(await refusal(drop[0], [...drop[1]]), 'accepted');
 });
 
+test('an address that routers end tunnels at is one router’s, and neither routed into a tunnel nor its far end', async () => {
+  const provider = await seedProvider(database.pool, '10.11.0.0/16');
+  const [place, one, two, tunnel] = [newUuid(), newUuid(), newUuid(), newUuid()];
+  await database.pool.query(`insert into location (uuid, name) values ($1, $2)`, [place, place]);
+  await database.pool.query(
+    `insert into router (uuid, name, location_uuid) select u, u::text, $1 from unnest($2::uuid[]) u`,
+    [place, [one, two]],
+  );
+  await database.pool.query(
+    `insert into tunnel (uuid, sequence, owner_uuid, provider_uuid, endpoint, type, fields, created_at, updated_at,
+        change_position)
+      values ($1, nextval('change_position'), $2, $2, '198.51.100.9', 'GRE', '{}', now(), now(), 1)`,
+    [tunnel, provider.uuid],
+  );
+  const give = (router: string, address: string) =>
+    refusal('insert into router_address (router_uuid, address) values ($1, $2)', [router, address]);
+  const route = (routed: string) =>
+    refusal('insert into tunnel_subnet (tunnel_uuid, owner_uuid, routed, subnet) values ($1, $2, $3, $4)', [
+      tunnel,
+      provider.uuid,
+      routed,
+      provider.prefix,
+    ]);
+  assert.equal(await give(one, '10.11.0.1'), 'accepted');
+  assert.equal(await give(one, '10.11.0.2'), 'router_address_pkey', 'a second one of the family');
+  assert.equal(await give(two, '10.11.0.1'), 'router_address_taken');
+  for (const unusable of ['0.0.0.0', '127.0.0.1', '169.254.0.1', '224.0.0.1', '::', '::1', 'fe80::1', '192.0.2.0/24'])
+    assert.equal(await give(two, unusable), 'router_address_usable', unusable);
+  assert.equal(await route('10.11.0.0/24'), 'tunnel_subnet_no_router');
+  assert.equal(await route('10.11.1.0/24'), 'accepted');
+  assert.equal(await give(two, '10.11.1.7'), 'router_address_not_routed');
+  assert.equal(await give(two, '198.51.100.9'), 'router_address_no_endpoint');
+  const end = (endpoint: string) => refusal('update tunnel set endpoint = $2 where uuid = $1', [tunnel, endpoint]);
+  assert.equal(await end('10.11.0.1'), 'tunnel_endpoint_no_router');
+  assert.equal(await end('10.11.0.2'), 'accepted');
+});
+
 test('an account has the provider that its role asks for', async () => {
   const provider = await seedProvider(database.pool, '10.8.0.0/16');
   const someone = await user(provider);

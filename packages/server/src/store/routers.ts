@@ -21,6 +21,7 @@ export interface RouterRow {
   readonly name: string;
   /** Name of its location. */
   readonly location: string;
+  /** IPv4 first. */
   readonly tunnel_addresses: readonly string[];
   readonly created_at: Date;
   readonly enrolled: boolean;
@@ -58,7 +59,8 @@ export function listLocations(db: Statements): Promise<LocationRow[]> {
 
 /** host() leaves out the length: a tunnel's end is one address. */
 const ROUTER_COLUMNS = `r.uuid::text as uuid, r.name, l.name as location,
-  array(select host(a) from unnest(r.tunnel_addresses) a) as tunnel_addresses, r.created_at,
+  array(select host(a.address) from router_address a where a.router_uuid = r.uuid order by a.family) as tunnel_addresses,
+  r.created_at,
   r.enrolled_at is not null as enrolled, r.enrolled_at, r.status, r.enforcement, r.enforcement_reason, r.last_seen_at`;
 
 export function listRouters(db: Statements): Promise<RouterRow[]> {
@@ -99,31 +101,71 @@ export interface NewRouter {
   readonly name: string;
   /** Name or uuid of its location. */
   readonly location: string;
+  /** Canonical, at most one a family. */
   readonly tunnelAddresses: readonly string[];
+}
+
+/** $1: name or uuid of a location. */
+const LOCATION = `select uuid from location where name = $1 or uuid::text = lower($1)
+  order by uuid::text = lower($1) desc limit 1`;
+
+/** By its name or uuid; undefined: there is none. */
+export async function findLocation(db: Statements, location: string): Promise<string | undefined> {
+  return (await run<{ uuid: string }>(db, LOCATION, [location]))[0]?.uuid;
 }
 
 export type CreatedRouter =
   | { readonly ok: true; readonly router: RouterRow; readonly token: string; readonly expiresAt: Date }
   | { readonly ok: false; readonly code: 'location_not_found' };
 
-/** A name that is taken violates `router_name`. The token enrols the router once, within an hour. */
+/**
+ * A name that is taken violates `router_name`, an address `router_address_taken`. The token enrols the router once, within
+ * an hour.
+ */
 export async function createRouter(db: Statements, router: NewRouter): Promise<CreatedRouter> {
   const token = newToken();
-  const [row] = await run<RouterRow & { enrolment_expires_at: Date }>(
+  const uuid = newUuid();
+  const [made] = await run<{ expires_at: Date }>(
     db,
-    `with r as (
-        insert into router (uuid, name, location_uuid, tunnel_addresses, enrolment_hash, enrolment_expires_at)
-        select $1, $2, uuid, $4::inet[], $5, now() + make_interval(secs => $6)
-        from location where name = $3 or uuid::text = lower($3)
-        order by uuid::text = lower($3) desc limit 1
+    `with made as (
+        insert into router (name, uuid, location_uuid, enrolment_hash, enrolment_expires_at)
+        select $2, $3, l.uuid, $5, now() + make_interval(secs => $6) from (${LOCATION}) l
         returning *
+      ), addresses as (
+        insert into router_address (router_uuid, address) select uuid, unnest($4::inet[]) from made
       )
-      select ${ROUTER_COLUMNS}, r.enrolment_expires_at from r join location l on l.uuid = r.location_uuid`,
-    [newUuid(), router.name, router.location, router.tunnelAddresses, secretHash(token), ENROLMENT_SECONDS],
+      select enrolment_expires_at as expires_at from made`,
+    [router.location, router.name, uuid, router.tunnelAddresses, secretHash(token), ENROLMENT_SECONDS],
   );
-  if (row === undefined) return { ok: false, code: 'location_not_found' };
-  const { enrolment_expires_at, ...created } = row;
-  return { ok: true, router: created, token, expiresAt: enrolment_expires_at };
+  if (made === undefined) return { ok: false, code: 'location_not_found' };
+  const created = await readRouter(db, uuid);
+  if (created === undefined) throw new Error('a router just written is gone');
+  return { ok: true, router: created, token, expiresAt: made.expires_at };
+}
+
+/** What is undefined stays. */
+export interface RouterChange {
+  readonly name?: string | undefined;
+  readonly locationUuid?: string | undefined;
+  readonly tunnelAddresses?: readonly string[] | undefined;
+}
+
+/** Inside a transaction. Violates the constraints that a new router may violate. */
+export async function updateRouter(db: Statements, uuid: string, change: RouterChange): Promise<void> {
+  const { name, locationUuid, tunnelAddresses: addresses } = change;
+  await run(
+    db,
+    'update router set name = coalesce($2, name), location_uuid = coalesce($3, location_uuid) where uuid = $1',
+    [uuid, name ?? null, locationUuid ?? null],
+  );
+  if (addresses === undefined) return;
+  await run(db, 'delete from router_address where router_uuid = $1 and address <> all($2::inet[])', [uuid, addresses]);
+  await run(
+    db,
+    `insert into router_address (router_uuid, address) select $1, a from unnest($2::inet[]) a
+      where not exists (select from router_address where router_uuid = $1 and address = a)`,
+    [uuid, addresses],
+  );
 }
 
 function newToken(): string {

@@ -1,16 +1,15 @@
 /** From the operator's requests about locations and routers to rows and answers. Decides nothing itself. */
 import type { AuditKind } from '@levee/contract/schemas/audit.ts';
-import { formatAddress } from '@levee/core/net/address.ts';
-import { readAddress } from '@levee/core/net/read.ts';
-import { type Problem, quote } from '@levee/core/problem.ts';
+import type { Problem } from '@levee/core/problem.ts';
 import type { InnerPools } from '@levee/core/tunnel/allocation.ts';
+import { parseTunnelAddresses } from '@levee/core/tunnel/router-addresses.ts';
 import type pg from 'pg';
 import type { AuditEntry } from '../../commands/audit.ts';
+import { announceRouter, changeRouter } from '../../commands/change-router.ts';
 import { refuse } from '../../commands/outcome.ts';
-import { dismissRouter, welcomeRouter } from '../../commands/router-tunnels.ts';
+import { dismissRouter } from '../../commands/router-tunnels.ts';
 import {
   createLocation,
-  createRouter,
   type LocationRow,
   listLocations,
   listRouters,
@@ -20,12 +19,12 @@ import {
   removeRouter,
   renewEnrolment,
 } from '../../store/routers.ts';
-import { type Handler, judgedBy, membersOf } from '../call.ts';
+import { type Call, type Handler, type Judged, membersOf } from '../call.ts';
 import { isUuid } from '../uuid-text.ts';
 
 export interface TopologyServices {
   readonly pool: pg.Pool;
-  /** Where the ends of tunnels on a new router take their inner addresses from. */
+  /** Where the ends of tunnels on a router take their inner addresses from. */
   readonly pools: InnerPools;
   /** Whoever keeps routers in memory reads them again; resolves when that is done here. */
   readonly routersChanged: () => Promise<void>;
@@ -66,21 +65,31 @@ export function topologyHandlers(services: TopologyServices): Record<string, Han
     },
     createRouter: {
       write: {
-        judge(call) {
-          const given = membersOf(call.body).tunnel_addresses;
-          const { problems, addresses } = readTunnelAddresses(Array.isArray(given) ? given : []);
-          return judgedBy(problems, addresses);
-        },
-        async run(call, executor, tunnelAddresses: readonly string[]) {
+        judge: judgeAddresses,
+        async run(call, executor, tunnelAddresses: readonly string[] = []) {
           const { name, location } = call.body as { name: string; location: string };
-          const created = await createRouter(executor.client, { name, location, tunnelAddresses });
-          if (!created.ok) return refuse('not_found', noLocation(location));
-          const welcomed = await welcomeRouter(executor, services.pools, created.router.uuid);
-          if (!welcomed.ok) return welcomed;
-          const announced = announcedJson(created.router);
-          const json = { ...announced, ...tokenJson(created) };
-          const audit = [entry('router', created.router.uuid, undefined, announced)];
+          const outcome = await announceRouter(executor, services.pools, { name, location, tunnelAddresses });
+          if (!outcome.ok) return outcome;
+          const { router } = outcome.value;
+          const announced = announcedJson(router);
+          const json = { ...announced, ...tokenJson(outcome.value) };
+          const audit = [entry('router', router.uuid, undefined, announced)];
           return { ok: true, value: { render: () => JSON.stringify(json), committed, audit } };
+        },
+      },
+    },
+    changeRouter: {
+      write: {
+        judge: judgeAddresses,
+        async run(call, executor, tunnelAddresses: readonly string[] | undefined) {
+          const uuid = call.params.uuid ?? '';
+          if (!isUuid(uuid)) return refuse('not_found');
+          const { name, location } = call.body as { name?: string; location?: string };
+          const outcome = await changeRouter(executor, services.pools, uuid, { name, location, tunnelAddresses });
+          if (!outcome.ok) return outcome;
+          const { before, router } = outcome.value;
+          const audit = [entry('router', router.uuid, announcedJson(before), announcedJson(router))];
+          return { ok: true, value: { render: () => JSON.stringify(routerJson(router)), committed, audit } };
         },
       },
     },
@@ -178,24 +187,11 @@ const locationInUse: Problem = {
   message: 'The location has routers; remove them before it.',
 };
 
-function noLocation(received: string): Problem {
-  const message = `location: there is no location ${quote(received)}; create it first`;
-  return { field: '/location', code: 'not_found', message };
-}
-
-/** Canonical; at most one a family. */
-function readTunnelAddresses(given: readonly unknown[]): { problems: Problem[]; addresses: string[] } {
-  const problems: Problem[] = [];
-  const byFamily = new Map<number, string>();
-  // One more than are allowed: that there are too many is the schema's to say.
-  for (const [index, text] of given.slice(0, 3).entries()) {
-    const read = readAddress(text, ['tunnel_addresses', index], problems);
-    if (read === undefined) continue;
-    if (byFamily.has(read.family)) {
-      const message = `tunnel_addresses.${index}: is a second IPv${read.family} address; at most one a family`;
-      problems.push({ field: `/tunnel_addresses/${index}`, code: 'duplicate', message });
-    }
-    byFamily.set(read.family, formatAddress(read));
-  }
-  return { problems, addresses: [...byFamily.values()] };
+/** Undefined: there are none in the body. */
+function judgeAddresses(call: Call): Judged {
+  const given = membersOf(call.body).tunnel_addresses;
+  // What is no array is the schema's to say.
+  if (!Array.isArray(given)) return { ok: true };
+  const parsed = parseTunnelAddresses(given);
+  return parsed.ok ? { ok: true, value: parsed.addresses } : parsed;
 }

@@ -50,8 +50,8 @@ export function tunnelHandlers(services: TunnelServices): Record<string, Handler
   const listing: Listing<TunnelRow> = {
     chunks: (scope) => tunnelChunks(pool, scope),
     render: (row) => renderTunnel(row, states),
-    frame: { before: '{"tunnels":', after: '}' },
   };
+  const framed: Listing<TunnelRow> = { ...listing, frame: { before: '{"tunnels":', after: '}' } };
   const written = (row: TunnelRow, audit: readonly AuditEntry[]): Wrote => ({
     ok: true,
     value: {
@@ -82,7 +82,12 @@ export function tunnelHandlers(services: TunnelServices): Record<string, Handler
     listTunnels: {
       judge: judgeList,
       read: (call: Call, filter: ListFilter) =>
-        answerList(listing, call, { ownerUuid: call.caller.accountUuid }, filter),
+        answerList(framed, call, { ownerUuid: call.caller.accountUuid }, filter),
+    },
+    listProviderTunnels: {
+      judge: judgeList,
+      read: (call: Call, filter: ListFilter) =>
+        answerList(listing, call, { providerUuid: call.caller.accountUuid }, filter),
     },
     readTunnel: {
       async read(call) {

@@ -14,3 +14,11 @@ export async function createTestRouter(
   assert.equal(reply.status, 200, reply.text);
   return reply.body.uuid;
 }
+
+/** The same router at each call: an address is one router's. For the location `fra1`. */
+export async function ensureTestRouter(api: ApiFixture): Promise<void> {
+  const { body } = await api.call('listRouters', {}, { key: api.operatorKey });
+  const name = 'tunnels-end-here';
+  if (body.some((each: { name: string }) => each.name === name)) return;
+  await createTestRouter(api, name, 'fra1', ['192.0.2.9']);
+}

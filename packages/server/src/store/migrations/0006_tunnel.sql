@@ -77,3 +77,63 @@ create table tunnel_turn (
 );
 
 insert into tunnel_turn (next_number) values (1);
+
+-- Where tunnels end at a router: one address a family at most, each at one router only.
+create table router_address (
+  router_uuid uuid not null,
+  address inet not null,
+  family integer generated always as (family(address)) stored,
+  constraint router_address_pkey primary key (router_uuid, family),
+  constraint router_address_router foreign key (router_uuid) references router (uuid) on delete cascade,
+  constraint router_address_taken unique (address),
+  -- What no router can be reached at; which others are refused is the code's to say.
+  constraint router_address_usable check (
+    masklen(address) = case family(address) when 4 then 32 else 128 end
+    and not address <<= any (
+      '{0.0.0.0/8, 127.0.0.0/8, 169.254.0.0/16, 224.0.0.0/3, ::/127, fe80::/10, ff00::/8}'::inet[]
+    )
+  )
+);
+
+-- Of doubles the oldest router keeps it. No tunnel has ended at any of them yet.
+insert into router_address (router_uuid, address)
+  select r.uuid, host(a.address)::inet from router r cross join lateral unnest(r.tunnel_addresses) a (address)
+  where not a.address <<= any (
+    '{0.0.0.0/8, 127.0.0.0/8, 169.254.0.0/16, 224.0.0.0/3, ::/127, fe80::/10, ff00::/8}'::inet[]
+  )
+  order by r.created_at, r.uuid
+  on conflict do nothing;
+
+alter table router drop column tunnel_addresses;
+
+-- The address of a router is neither routed into a tunnel nor the far end of one: the tunnels' own packets would go in
+-- circles. Constraints over two tables; each waits for the turn, so that it sees what others were about to commit.
+create function router_addresses_stay_outside() returns trigger language plpgsql as $$
+declare
+  met boolean;
+begin
+  perform next_number from tunnel_turn for update;
+  if tg_name = 'tunnel_subnet_no_router' then
+    met := exists (select from router_address a where a.address <<= new.routed);
+  elsif tg_name = 'tunnel_endpoint_no_router' then
+    met := exists (select from router_address a where a.address = new.endpoint);
+  elsif tg_name = 'router_address_not_routed' then
+    met := exists (select from tunnel_subnet s where s.routed >>= new.address);
+  else
+    met := exists (select from tunnel t where t.endpoint = new.address and t.deletion_marked_at is null);
+  end if;
+  if met then
+    raise exception using errcode = 'exclusion_violation', constraint = tg_name, table = tg_table_name,
+      message = format('violates %s', tg_name);
+  end if;
+  return null;
+end $$;
+
+create constraint trigger tunnel_subnet_no_router after insert or update of routed on tunnel_subnet
+  for each row execute function router_addresses_stay_outside();
+create constraint trigger tunnel_endpoint_no_router after insert or update of endpoint on tunnel
+  for each row execute function router_addresses_stay_outside();
+create constraint trigger router_address_not_routed after insert or update of address on router_address
+  for each row execute function router_addresses_stay_outside();
+create constraint trigger router_address_no_endpoint after insert or update of address on router_address
+  for each row execute function router_addresses_stay_outside();

@@ -29,7 +29,10 @@ export function operatorCases({ api, world, next, byOperator }: CaseKit): Operat
     },
     listLocations: { good: () => byOperator({}), bad: {} },
     createRouter: {
-      good: () => byOperator({ body: { name: `edge${next()}`, location: 'fra1', tunnel_addresses: ['192.0.2.1'] } }),
+      good: () =>
+        byOperator({
+          body: { name: `edge${next()}`, location: 'fra1', tunnel_addresses: [`2001:db8:ffff::${next()}`] },
+        }),
       bad: {
         not_found: () => byOperator({ body: { name: `edge${next()}`, location: 'nowhere' } }),
         conflict: async () => {
@@ -41,6 +44,15 @@ export function operatorCases({ api, world, next, byOperator }: CaseKit): Operat
     },
     listRouters: { good: () => byOperator({}), bad: {} },
     readRouter: { good: async () => byOperator({}, { uuid: await announced() }), bad: {} },
+    changeRouter: {
+      good: async () => byOperator({ body: { name: `edge${next()}` } }, { uuid: await announced() }),
+      bad: {
+        conflict: async () => {
+          const { body } = await api.call('readRouter', { uuid: await announced() }, { key: api.operatorKey });
+          return byOperator({ body: { name: body.name } }, { uuid: await announced() });
+        },
+      },
+    },
     renewRouterToken: { good: async () => byOperator({}, { uuid: await announced() }), bad: {} },
     deleteRouter: { good: async () => byOperator({}, { uuid: await announced() }), bad: {} },
     deleteLocation: {

@@ -1,9 +1,9 @@
 /** Requests for operations on tunnels. Test code only. */
 import assert from 'node:assert/strict';
 import type { CaseKit, OperationCases } from '../case-kit.ts';
-import { createTestRouter } from '../tunnel-world.ts';
+import { ensureTestRouter } from '../tunnel-world.ts';
 
-export function tunnelCases({ api, world, next, byUser }: CaseKit): OperationCases {
+export function tunnelCases({ api, world, next, byUser, byProvider }: CaseKit): OperationCases {
   const { user } = world.holders;
   const body = (more: object = {}) => {
     const ips = [`2001:db8:7:${next().toString(16)}::/64`];
@@ -28,6 +28,7 @@ export function tunnelCases({ api, world, next, byUser }: CaseKit): OperationCas
       },
     },
     listTunnels: { good: async () => byUser({}), bad: {} },
+    listProviderTunnels: { good: async () => byProvider({}), bad: {} },
     readTunnel: { good: async () => byUser({}, { uuid: (await tunnel()).uuid }), bad: {} },
     deleteTunnel: { good: async () => byUser({}, { uuid: (await tunnel()).uuid }), bad: {} },
     changeTunnel: {
@@ -40,7 +41,7 @@ export function tunnelCases({ api, world, next, byUser }: CaseKit): OperationCas
     },
     readTunnelConfig: {
       good: async () => {
-        await createTestRouter(api, `end${next()}`, 'fra1', ['192.0.2.9']);
+        await ensureTestRouter(api);
         return byUser({ query: '?format=iproute2' }, { uuid: (await tunnel()).uuid });
       },
       bad: { conflict: async () => byUser({ query: '?format=iproute2' }, { uuid: await marked() }) },

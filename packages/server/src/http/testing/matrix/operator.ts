@@ -31,6 +31,10 @@ export function operatorRows({ api, world, next }: MatrixKit): Rows {
     },
     listRouters: { expect: everyone, send: (key) => api.call('listRouters', {}, { key }) },
     readRouter: { expect: everyone, send: async (key) => api.call('readRouter', { uuid: await announced() }, { key }) },
+    changeRouter: {
+      expect: everyone,
+      send: async (key) => api.call('changeRouter', { uuid: await announced() }, { key, body: { location: 'fra1' } }),
+    },
     renewRouterToken: {
       expect: everyone,
       send: async (key) => api.call('renewRouterToken', { uuid: await announced() }, { key }),

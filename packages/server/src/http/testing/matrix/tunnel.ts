@@ -1,10 +1,10 @@
 /** The matrix' rows: operations on tunnels. Test code only. */
 import assert from 'node:assert/strict';
-import { everyone, type MatrixKit, ofProvider, ownOnly, ownOrUsers, type Rows } from '../matrix.ts';
-import { createTestRouter } from '../tunnel-world.ts';
+import { everyone, type MatrixKit, ofProvider, ownersIn, ownOnly, ownOrUsers, type Rows } from '../matrix.ts';
+import { ensureTestRouter } from '../tunnel-world.ts';
 import type { HolderName } from '../world.ts';
 
-export function tunnelRows({ api, world, next }: MatrixKit): Rows {
+export function tunnelRows({ api, world }: MatrixKit): Rows {
   const body = (target: HolderName) => ({ ips: [world.addressOf[target]], endpoint: '192.0.2.77', type: 'Geneve' });
   /** Each holder has one address: what is routed there is let go of first. */
   const freed = () => api.database.pool.query('delete from tunnel');
@@ -34,6 +34,16 @@ export function tunnelRows({ api, world, next }: MatrixKit): Rows {
         assert.deepEqual(owners, caller === target ? [world.holders[target].uuid] : []);
       },
     },
+    listProviderTunnels: {
+      expect: everyone,
+      send: async (key, target) => {
+        await tunnel(target);
+        const query = `?user_uuid=${world.holders[target].uuid}`;
+        return api.call('listProviderTunnels', {}, { key, query });
+      },
+      check: (reply, _, target) =>
+        assert.deepEqual(ownersIn(reply), ofProvider.has(target) ? [world.holders[target].uuid] : []),
+    },
     readTunnel: {
       expect: ownOrUsers(404),
       send: async (key, target) => api.call('readTunnel', { uuid: await tunnel(target) }, { key }),
@@ -56,7 +66,7 @@ export function tunnelRows({ api, world, next }: MatrixKit): Rows {
       expect: ownOrUsers(404),
       query: '?format=vyos',
       send: async (key, target) => {
-        await createTestRouter(api, `end${next()}`, 'fra1', ['192.0.2.9']);
+        await ensureTestRouter(api);
         return api.call('readTunnelConfig', { uuid: await tunnel(target) }, { key, query: '?format=vyos' });
       },
     },
