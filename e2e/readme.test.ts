@@ -67,7 +67,7 @@ test('the lines of the README work as they stand', async () => {
   assert.ok(blocks.length >= 4);
   const noLab = labObstacle() !== undefined;
   using path = noLab ? undefined : new RouterPath({ protectedPrefixes: ['203.0.113.0/24'], label: 'readme' });
-  const edge = path === undefined ? { LEVEE_EDGE_DRIVER: 'off' } : { LEVEE_EDGE_NETNS: path.router.name };
+  const edge = path === undefined ? { LEVEE_EDGE_DRIVER: 'dry' } : { LEVEE_EDGE_NETNS: path.router.name };
   const local = { LEVEE_DNS_LISTEN: '127.0.0.1:0', LEVEE_DNS_RESOLVERS: '127.0.0.1:9' };
   const folder = mkdtempSync(join(tmpdir(), `levee-readme-${process.pid}-`));
   const levee = await RunningLevee.start({ environment: { ...edge, ...local } });
@@ -84,7 +84,12 @@ test('the lines of the README work as they stand', async () => {
     const lines = blocks.join('\n').match(/^(?:\w+=\$\()?(?:call \$|timeout \d+ curl)/gm) ?? [];
     assert.equal(statuses.length, lines.length, 'every line sent its request');
     assert.match(output, /^mail\.example\.net\.$/m, 'the name is served');
-    assert.match(output, /^ip (link|tunnel) add/m, 'the tunnel can be pasted');
+    assert.match(
+      output,
+      /^ip link add name lv\w+ .* local 198\.51\.100\.9 remote 192\.0\.2\.1 /m,
+      'the tunnel can be pasted',
+    );
+    assert.match(output, /^Remote=192\.0\.2\.2$/m, 'the other router has an end of it');
     assert.match(output, /^data: ?\{.*firewall_rule/m, 'events are told');
   } finally {
     await levee.stop();

@@ -85,6 +85,20 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "updated_at": "2026-01-31T12:00:00.000Z",
     "message": "All records of the zone are applied anew."
   },
+  "changeRouter": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa002",
+    "name": "edge1",
+    "location": "fra1",
+    "tunnel_addresses": [
+      "192.0.2.1",
+      "2001:db8:ffff::1"
+    ],
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "enrolled": true,
+    "enrolled_at": "2026-01-31T12:00:00.000Z",
+    "enforcement": "kernel",
+    "last_seen_at": "2026-01-31T12:00:00.000Z"
+  },
   "changeTunnel": {
     "uuid": "01890a5d-ac96-774b-bcce-b302099aa009",
     "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
@@ -474,6 +488,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
         "udp-amplification-dns"
       ],
       "started_at": "2025-04-13T10:00:00.000Z",
+      "last_reported_at": "2026-01-31T12:00:00.000Z",
       "peak_pps": 1250000,
       "peak_bps": 9800000000,
       "mitigation": "observe",
@@ -491,6 +506,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
         "udp"
       ],
       "started_at": "2026-01-31T12:00:00.000Z",
+      "last_reported_at": "2026-01-31T12:00:00.000Z",
       "peak_pps": 812000,
       "peak_bps": 5120000000,
       "mitigation": "observe",
@@ -736,6 +752,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
         "udp-amplification-dns"
       ],
       "started_at": "2025-04-13T10:00:00.000Z",
+      "last_reported_at": "2026-01-31T12:00:00.000Z",
       "peak_pps": 1250000,
       "peak_bps": 9800000000,
       "mitigation": "observe",
@@ -753,6 +770,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
         "udp"
       ],
       "started_at": "2026-01-31T12:00:00.000Z",
+      "last_reported_at": "2026-01-31T12:00:00.000Z",
       "peak_pps": 812000,
       "peak_bps": 5120000000,
       "mitigation": "observe",
@@ -934,6 +952,52 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "attack_uuid": "01890a5d-ac96-774b-bcce-b302099aa005"
     }
   ],
+  "listProviderTunnels": [
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa009",
+      "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "state": "active",
+      "ips": [
+        "203.0.113.0/28"
+      ],
+      "endpoint": "198.51.100.10",
+      "type": "GRE",
+      "applied": [
+        {
+          "location": "fra1",
+          "router": "edge1",
+          "state": "active",
+          "at": "2026-01-31T12:00:00.000Z",
+          "latency_ms": 12
+        }
+      ],
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z",
+      "tunnel_information": [
+        {
+          "location": "fra1",
+          "router": "edge1",
+          "local_endpoint": "192.0.2.1",
+          "remote_endpoint": "198.51.100.10",
+          "inner_ipv4": {
+            "router": "10.48.0.2",
+            "customer": "10.48.0.3",
+            "prefix_length": 31
+          },
+          "inner_ipv6": {
+            "router": "fd6c:6576:6565::2",
+            "customer": "fd6c:6576:6565::3",
+            "prefix_length": 127
+          },
+          "key": 1,
+          "mtu": 1472,
+          "mss": 1432,
+          "mss_ipv6": 1412,
+          "state": "active"
+        }
+      ]
+    }
+  ],
   "listProviders": [
     {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa000",
@@ -1072,10 +1136,9 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   ],
   "listWebhookDeliveries": [
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa026",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00e",
       "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
-      "event": "rdns.active",
-      "event_id": "5f0c3a9e-10",
+      "event": "webhook.test",
       "state": "pending",
       "created_at": "2026-01-31T12:00:00.000Z",
       "next_attempt_at": "2026-01-31T12:00:00.000Z",
@@ -1084,18 +1147,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
           "at": "2026-01-31T12:00:00.000Z",
           "error": "hooks.example.net refuses connections to port 443",
           "duration_ms": 12
-        }
-      ]
-    },
-    {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa027",
-      "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
-      "event": "tunnel.active",
-      "event_id": "5f0c3a9e-9",
-      "state": "pending",
-      "created_at": "2026-01-31T12:00:00.000Z",
-      "next_attempt_at": "2026-01-31T12:00:00.000Z",
-      "attempts": [
+        },
         {
           "at": "2026-01-31T12:00:00.000Z",
           "error": "hooks.example.net refuses connections to port 443",
@@ -1133,6 +1185,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
         "udp-amplification-dns"
       ],
       "started_at": "2025-04-13T10:00:00.000Z",
+      "last_reported_at": "2026-01-31T12:00:00.000Z",
       "peak_pps": 1250000,
       "peak_bps": 9800000000,
       "mitigation": "observe",
@@ -1156,7 +1209,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       ]
     }
   ],
-  "readEvents": "retry: 2000\n\nid: 5f0c3a9e-0\n\nid: 5f0c3a9e-1\nevent: attack.started\ndata: {\"id\":\"5f0c3a9e-1\",\"type\":\"attack.started\",\"timestamp\":\"2026-01-31T12:00:00.000Z\",\"data\":{\"uuid\":\"01890a5d-ac96-774b-bcce-b302099aa005\",\"owner_uuid\":\"01890a5d-ac96-774b-bcce-b302099a8057\",\"dst\":\"203.0.113.7\",\"state\":\"ongoing\",\"source\":\"scrubbing-centre\",\"external_id\":\"incident-4711\",\"vectors\":[\"udp-amplification-dns\"],\"started_at\":\"2025-04-13T10:00:00.000Z\",\"peak_pps\":1250000,\"peak_bps\":9800000000,\"mitigation\":\"observe\",\"created_at\":\"2026-01-31T12:00:00.000Z\",\"updated_at\":\"2026-01-31T12:00:00.000Z\"}}\n\n",
+  "readEvents": "retry: 2000\n\nid: 5f0c3a9e-0\n\nid: 5f0c3a9e-1\nevent: attack.started\ndata: {\"id\":\"5f0c3a9e-1\",\"type\":\"attack.started\",\"timestamp\":\"2026-01-31T12:00:00.000Z\",\"data\":{\"uuid\":\"01890a5d-ac96-774b-bcce-b302099aa005\",\"owner_uuid\":\"01890a5d-ac96-774b-bcce-b302099a8057\",\"dst\":\"203.0.113.7\",\"state\":\"ongoing\",\"source\":\"scrubbing-centre\",\"external_id\":\"incident-4711\",\"vectors\":[\"udp-amplification-dns\"],\"started_at\":\"2025-04-13T10:00:00.000Z\",\"last_reported_at\":\"2026-01-31T12:00:00.000Z\",\"peak_pps\":1250000,\"peak_bps\":9800000000,\"mitigation\":\"observe\",\"created_at\":\"2026-01-31T12:00:00.000Z\",\"updated_at\":\"2026-01-31T12:00:00.000Z\"}}\n\n",
   "readFilter": [
     {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa008",
@@ -1341,7 +1394,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       ]
     }
   ],
-  "readTunnelConfig": "# GRE tunnel 01890a5d-ac96-774b-bcce-b302099aa009 to edge1 at fra1\n# For a root shell; until the next start. Addresses of ips that this machine itself has: ip address add ADDRESS dev lo\n# Where they belong to machines behind it: sysctl -w net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1\n# 198.51.100.10 has to be an address of this machine; behind address translation put the translated-to one here.\nip link add name lv1 mtu 1472 type gre local 198.51.100.10 remote 192.0.2.1 ttl 64 key 1\nip link set dev lv1 alias 01890a5d-ac96-774b-bcce-b302099aa009\nip address add 10.48.0.3/31 dev lv1\nip address add fd6c:6576:6565::3/127 dev lv1 nodad\nip link set dev lv1 up\n# Replies go back through the tunnel, all else as before.\nip route replace default via 10.48.0.2 dev lv1 metric 100 table 10001\nip rule add from 203.0.113.0/28 lookup main suppress_prefixlength 0 priority 1000\nip rule add from 203.0.113.0/28 lookup 10001 priority 1001\n# TCP: segments that fit the tunnel, in both directions.\nnft -f - <<'EOF'\ntable inet levee_1\ndelete table inet levee_1\ntable inet levee_1 {\n  chain in {\n    type filter hook prerouting priority mangle; policy accept;\n    iifname \"lv1\" meta nfproto ipv4 tcp flags syn tcp option maxseg size set 1432\n    iifname \"lv1\" meta nfproto ipv6 tcp flags syn tcp option maxseg size set 1412\n  }\n  chain out {\n    type filter hook postrouting priority mangle; policy accept;\n    oifname \"lv1\" meta nfproto ipv4 tcp flags syn tcp option maxseg size set 1432\n    oifname \"lv1\" meta nfproto ipv6 tcp flags syn tcp option maxseg size set 1412\n  }\n}\nEOF\n",
+  "readTunnelConfig": "# GRE tunnel 01890a5d-ac96-774b-bcce-b302099aa009 to edge1 at fra1\n# For a root shell; until the next start. Addresses of ips that this machine itself has: ip address add ADDRESS dev lo\n# Where they belong to machines behind it: sysctl -w net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1\n# 198.51.100.10 has to be an address of this machine; behind address translation put the translated-to one here.\n# rp_filter=2: a strict filter by reverse path would drop what arrives by another end than replies leave by.\nip link add name lv1 mtu 1472 type gre local 198.51.100.10 remote 192.0.2.1 ttl 64 key 1\nip link set dev lv1 alias 01890a5d-ac96-774b-bcce-b302099aa009\nsysctl -q -w net.ipv4.conf.lv1.rp_filter=2\nip address add 10.48.0.3/31 dev lv1\nip address add fd6c:6576:6565::3/127 dev lv1 nodad\nip link set dev lv1 up\n# Replies go back through the tunnel, all else as before.\nip route replace default via 10.48.0.2 dev lv1 metric 100 table 10001\nip rule add from 203.0.113.0/28 lookup main suppress_prefixlength 0 priority 1000\nip rule add from 203.0.113.0/28 lookup 10001 priority 1001\n# TCP: segments that fit the tunnel, in both directions.\nnft -f - <<'EOF'\ntable inet levee_1\ndelete table inet levee_1\ntable inet levee_1 {\n  chain in {\n    type filter hook prerouting priority mangle; policy accept;\n    iifname \"lv1\" meta nfproto ipv4 tcp flags syn tcp option maxseg size set 1432\n    iifname \"lv1\" meta nfproto ipv6 tcp flags syn tcp option maxseg size set 1412\n  }\n  chain out {\n    type filter hook postrouting priority mangle; policy accept;\n    oifname \"lv1\" meta nfproto ipv4 tcp flags syn tcp option maxseg size set 1432\n    oifname \"lv1\" meta nfproto ipv6 tcp flags syn tcp option maxseg size set 1412\n  }\n}\nEOF\n",
   "readUser": {
     "uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
     "provider_uuid": "01890a5d-ac96-774b-bcce-b302099aa000",
@@ -1381,6 +1434,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "udp-amplification-dns"
     ],
     "started_at": "2025-04-13T10:00:00.000Z",
+    "last_reported_at": "2026-01-31T12:00:00.000Z",
     "peak_pps": 1250000,
     "peak_bps": 9800000000,
     "mitigation": "observe",
@@ -1398,6 +1452,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "udp"
     ],
     "started_at": "2026-01-31T12:00:00.000Z",
+    "last_reported_at": "2026-01-31T12:00:00.000Z",
     "peak_pps": 812000,
     "peak_bps": 5120000000,
     "mitigation": "observe",
@@ -1483,14 +1538,12 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   "rotateWebhookSecret": {
     "uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
     "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
-    "state": "failing",
-    "state_reason": "The last attempt: hooks.example.net refuses connections to port 443.",
+    "state": "active",
     "url": "https://hooks.example.net/levee",
     "events": [
       "*"
     ],
     "disabled": false,
-    "failing_since": "2026-01-31T12:00:00.000Z",
     "former_secret_valid_until": "2026-02-01T12:00:00.000Z",
     "created_at": "2026-01-31T12:00:00.000Z",
     "updated_at": "2026-01-31T12:00:00.000Z",
