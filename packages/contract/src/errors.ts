@@ -23,6 +23,7 @@ export const errors = {
   provider_key_required: kind(403, 'The operation acts on what a provider holds; the key belongs to another role.'),
   operator_key_required: kind(403, 'The operation belongs to whoever runs the installation.'),
   read_only_key: kind(403, 'The key may read only.'),
+  operation_not_allowed: kind(403, 'The key is limited to some operations, and this is none of them.'),
   source_not_allowed: kind(403, 'The key may not be used from this address.'),
   not_found: kind(404, 'No such path, or no such object for this caller.'),
   method_not_allowed: kind(405, 'The path exists, the method does not; `Allow` lists those that do.'),

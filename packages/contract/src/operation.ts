@@ -49,6 +49,7 @@ const everywhere: readonly ErrorCode[] = [
   'missing_api_key',
   'invalid_api_key',
   'source_not_allowed',
+  'operation_not_allowed',
   'rate_limited',
   'invalid_request',
   'request_timeout',

@@ -19,8 +19,8 @@ export const serviceOperations: readonly Operation[] = [
     summary: 'Issue an API key',
     description:
       'An operator for any account, a provider for itself and its users, a user for itself. A key that is limited makes ' +
-      'none that is wider: not ending later, from no other `sources`, and, but for an operator, with no higher ' +
-      '`rate_limit`.',
+      'none that is wider: not ending later, from no other `sources`, for no other `operations`, and, but for an ' +
+      'operator, with no higher `rate_limit`.',
     access: 'write',
     body: apiKeyCreate,
     answer: apiKeyCreated,

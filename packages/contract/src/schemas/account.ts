@@ -171,6 +171,24 @@ export const keySources = Type.Array(subnetText, {
   description: 'Addresses that the key may be used from; absent: anywhere.',
 });
 
+export const keyOperations = Type.Array(
+  Type.String({
+    minLength: 1,
+    maxLength: 64,
+    pattern: '^[A-Za-z]+$',
+    ...inWords("an operation's name, of letters"),
+    examples: ['listAttacks'],
+  }),
+  {
+    minItems: 1,
+    maxItems: 256,
+    uniqueItems: true,
+    description:
+      'The only operations that the key may call, as this document names them (`operationId`); absent: all that are open ' +
+      "to its account's role. For a program that has one task.",
+  },
+);
+
 export const apiKeyCreate = Type.Object(
   {
     account_uuid: Type.Optional(
@@ -182,6 +200,7 @@ export const apiKeyCreate = Type.Object(
     ),
     read_only: Type.Optional(Type.Boolean({ default: false, description: 'Refused by every operation that writes.' })),
     sources: Type.Optional(keySources),
+    operations: Type.Optional(keyOperations),
     rate_limit: Type.Optional(
       Type.Integer({
         minimum: 1,
@@ -201,6 +220,9 @@ const apiKeyFields = {
   name: Type.String(),
   read_only: Type.Boolean(),
   sources: Type.Optional(Type.Array(Type.String())),
+  operations: Type.Optional(
+    Type.Array(Type.String(), { description: 'The only operations that it may call; absent: without that limit.' }),
+  ),
   rate_limit: Type.Optional(
     Type.Integer({ minimum: 1, description: 'Requests a minute, where it has a limit of its own.' }),
   ),

@@ -16,6 +16,7 @@ export interface ApiKeyFacts {
   readonly name: string;
   readonly read_only: boolean;
   readonly sources: readonly string[] | null;
+  readonly operations: readonly string[] | null;
   readonly rate_limit: number | null;
   readonly expires_at: Date | null;
   readonly last_used_at: Date | null;
@@ -27,7 +28,7 @@ const columns = `k.uuid::text as uuid, k.account_uuid::text as account_uuid, k.n
   case when k.sources is not null then array(
     select case when masklen(s) = case family(s) when 4 then 32 else 128 end then host(s) else s::text end
     from unnest(k.sources) s) end as sources,
-  k.rate_limit, k.expires_at, k.last_used_at, k.revoked_at, k.created_at`;
+  k.operations, k.rate_limit, k.expires_at, k.last_used_at, k.revoked_at, k.created_at`;
 
 export interface NewApiKey {
   readonly uuid: string;
@@ -39,6 +40,8 @@ export interface NewApiKey {
   /** Canonical; undefined: from anywhere. */
   readonly sources: readonly string[] | undefined;
   readonly expiresAt: Date | undefined;
+  /** Ids; undefined: all of its role's. */
+  readonly operations: readonly string[] | undefined;
   /** Undefined: as the installation has it. */
   readonly requestsPerMinute: number | undefined;
 }
@@ -65,8 +68,8 @@ export async function findKeyHolder(
 
 const createStatement = {
   name: 'api_key_create',
-  text: `insert into api_key as k (uuid, account_uuid, hash, name, read_only, sources, expires_at, rate_limit, created_at)
-    values ($1, $2, $3, $4, $5, $6::cidr[], $7, $8, date_trunc('milliseconds', now())) returning ${columns}`,
+  text: `insert into api_key as k (uuid, account_uuid, hash, name, read_only, sources, expires_at, rate_limit, operations, created_at)
+    values ($1, $2, $3, $4, $5, $6::cidr[], $7, $8, $9, date_trunc('milliseconds', now())) returning ${columns}`,
 };
 
 export async function createApiKey(executor: Executor, key: NewApiKey): Promise<ApiKeyFacts> {
@@ -79,6 +82,7 @@ export async function createApiKey(executor: Executor, key: NewApiKey): Promise<
     key.sources ?? null,
     key.expiresAt ?? null,
     key.requestsPerMinute ?? null,
+    key.operations ?? null,
   ]);
   if (row === undefined) throw new Error('an insert without a row');
   return row;
@@ -116,7 +120,7 @@ const othersStatement = {
   name: 'api_key_other_operators',
   text: `select from api_key k join account a on a.uuid = k.account_uuid
     where a.role = 'operator' and k.uuid <> $1 and k.revoked_at is null and not k.read_only
-      and k.expires_at is null and k.sources is null limit 1`,
+      and k.expires_at is null and k.sources is null and k.operations is null limit 1`,
 };
 
 const revokeStatement = {

@@ -34,6 +34,7 @@ export async function createFirstOperator(
     readOnly: false,
     sources: undefined,
     expiresAt: undefined,
+    operations: undefined,
     requestsPerMinute: undefined,
   });
   const { accountUuid } = operator;

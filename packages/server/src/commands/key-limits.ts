@@ -12,6 +12,8 @@ import { formatPrefix } from '@levee/core/net/prefix-text.ts';
 export interface KeyLimits {
   readonly sources: readonly Prefix[] | undefined;
   readonly expiresAt: Date | undefined;
+  /** Ids, in the order in which they were given. */
+  readonly operations: ReadonlySet<string> | undefined;
   /** Undefined: as the installation has it. */
   readonly requestsPerMinute: number | undefined;
 }
@@ -31,6 +33,7 @@ export function findWider(maker: KeyLimits, wanted: KeyLimits): readonly Problem
     const message = `rate_limit: must be at most ${most}, the requests a minute of the key that makes it; received ${received}`;
     problems.push({ field: '/rate_limit', code: 'wider_than_own', message });
   }
+  problems.push(...findOtherOperations(maker.operations, wanted.operations));
   if (sources === undefined) return problems;
   const allowed = `must lie inside the sources of the key that makes it, ${sources.map(formatPrefix).join(', ')}`;
   if (wanted.sources === undefined) {
@@ -42,4 +45,18 @@ export function findWider(maker: KeyLimits, wanted: KeyLimits): readonly Problem
     problems.push({ field: `/sources/${index}`, code: 'wider_than_own', message });
   }
   return problems;
+}
+
+function findOtherOperations(own: KeyLimits['operations'], wanted: KeyLimits['operations']): readonly Problem[] {
+  if (own === undefined) return [];
+  const allowed = `must be one that the key which makes it may call: ${[...own].join(', ')}`;
+  const code = 'wider_than_own';
+  if (wanted === undefined) {
+    return [{ field: '/operations', code, message: `operations: each ${allowed}; received nothing, which is all` }];
+  }
+  return [...wanted].flatMap((id, index) =>
+    own.has(id)
+      ? []
+      : [{ field: `/operations/${index}`, code, message: `operations.${index}: ${allowed}; received ${id}` }],
+  );
 }

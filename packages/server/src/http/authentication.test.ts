@@ -10,6 +10,7 @@ const row = {
   account_uuid: 'a',
   read_only: false,
   sources: null,
+  operations: null,
   expires_at: null,
   role: 'user',
   provider_uuid: 'p',

@@ -22,7 +22,7 @@ const remembered = 20_000;
 const lookUp = {
   name: 'api_key_by_hash',
   text: `select k.uuid::text as uuid, k.account_uuid::text as account_uuid, k.read_only, k.sources::text[] as sources,
-      k.expires_at, k.rate_limit, a.role, a.provider_uuid::text as provider_uuid
+      k.operations, k.expires_at, k.rate_limit, a.role, a.provider_uuid::text as provider_uuid
     from api_key k join account a on a.uuid = k.account_uuid
     where k.hash = $1 and k.revoked_at is null and a.deletion_marked_at is null`,
 };
@@ -32,6 +32,7 @@ interface KeyRow {
   readonly account_uuid: string;
   readonly read_only: boolean;
   readonly sources: readonly string[] | null;
+  readonly operations: readonly string[] | null;
   readonly expires_at: Date | null;
   readonly rate_limit: number | null;
   readonly role: Caller['role'];
@@ -182,6 +183,7 @@ function knownOf(row: KeyRow): Known {
       limits: {
         sources: row.sources?.map(prefixFromTrusted),
         expiresAt: row.expires_at ?? undefined,
+        operations: row.operations === null ? undefined : new Set(row.operations),
         requestsPerMinute: row.rate_limit ?? undefined,
       },
     },

@@ -114,6 +114,50 @@ test('a limited key makes none that is wider than itself', async () => {
   assert.equal(free.status, 200);
 });
 
+test('a key that is limited to operations may call those and no other, whatever they do', async () => {
+  const operations = ['whoAmI', 'createFirewallRule', 'createApiKey'];
+  const limited = await issue({ operations });
+  const mine = await whoAmI(limited.key);
+  assert.deepEqual([mine.status, mine.body.api_key.operations], [200, operations]);
+  const rule = { dst: '203.0.113.7', protocol: 'udp', action: 'drop' };
+  assert.equal((await api.call('createFirewallRule', {}, { key: limited.key, body: rule })).status, 200);
+  for (const [id, ask] of [
+    ['listFirewallRules', {}],
+    ['listApiKeys', {}],
+    ['createFilter', { body: {} }],
+  ] as const) {
+    const reply = await api.call(id, {}, { key: limited.key, ...ask });
+    assert.deepEqual([reply.status, reply.body.error], [403, 'operation_not_allowed'], reply.text);
+    assert.match(reply.body.message, new RegExp(`whoAmI, createFirewallRule, createApiKey .* is ${id}`));
+  }
+  const listed = await api.call('listApiKeys', {}, { key: user.key });
+  const facts = listed.body.find(({ uuid }: { uuid: string }) => uuid === limited.uuid);
+  assert.deepEqual(facts.operations, operations);
+  const { rows } = await api.database.pool.query(`select after from audit where object_uuid = $1`, [limited.uuid]);
+  assert.deepEqual(rows[0].after.operations, operations);
+
+  const make = (options: object) =>
+    api.call('createApiKey', {}, { key: limited.key, body: { name: 'from a limited one', ...options } });
+  assert.equal((await make({ operations: ['whoAmI'] })).status, 200);
+  for (const [options, faults] of [
+    [{}, ['/operations wider_than_own']],
+    [{ operations: ['whoAmI', 'listApiKeys'] }, ['/operations/1 wider_than_own']],
+    [{ operations: ['listNothing'] }, ['/operations/0 unknown_operation']],
+    [{ operations: [] }, ['/operations too_few']],
+  ] as const) {
+    const reply = await make(options);
+    const found = reply.body.details.map(({ field, code }: { field: string; code: string }) => `${field} ${code}`);
+    assert.deepEqual([reply.status, found], [400, faults], reply.text);
+  }
+});
+
+test('a key is not made for operations that its account’s role may not call', async () => {
+  const body = { name: 'detector', account_uuid: user.uuid, operations: ['whoAmI', 'recordAttack'] };
+  const reply = await api.call('createApiKey', {}, { key: api.operatorKey, body });
+  assert.deepEqual([reply.status, reply.body.field, reply.body.details[0].code], [400, '/operations/1', 'not_of_role']);
+  assert.match(reply.body.message, /recordAttack is for keys of operator; the key is to be of user/);
+});
+
 test('a key of a provider that is limited makes none that is wider for its users either', async () => {
   const provider = await api.provider(['198.51.100.0/24']);
   const its = await api.user(provider, ['198.51.100.0/28']);
@@ -134,8 +178,10 @@ test('when a key was last used is written, without a write a request', async () 
 
 test('the last operator key without restrictions cannot be revoked; with another one it can', async () => {
   const { body: me } = await api.call('whoAmI', {}, { key: api.operatorKey });
-  const restricted = { name: 'restricted', read_only: true };
-  await api.call('createApiKey', {}, { key: api.operatorKey, body: restricted });
+  for (const limit of [{ read_only: true }, { operations: ['whoAmI'] }]) {
+    const made = await api.call('createApiKey', {}, { key: api.operatorKey, body: { name: 'restricted', ...limit } });
+    assert.equal(made.status, 200, made.text);
+  }
   const refused = await api.call('revokeApiKey', { uuid: me.api_key.uuid }, { key: api.operatorKey });
   assert.deepEqual([refused.status, refused.body.error], [409, 'conflict']);
   const { body: second } = await api.call('createApiKey', {}, { key: api.operatorKey, body: { name: 'second' } });

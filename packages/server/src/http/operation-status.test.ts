@@ -73,6 +73,11 @@ const meetings: Partial<Record<ErrorCode, Meet>> = {
     const request = await good();
     return send(operation, request, { key: await api.key(request.account, { read_only: true }) });
   },
+  operation_not_allowed: async (operation, good) => {
+    const request = await good();
+    const other = operation.id === 'whoAmI' ? 'listApiKeys' : 'whoAmI';
+    return send(operation, request, { key: await api.key(request.account, { operations: [other] }) });
+  },
   provider_key_required: (operation, good) => withForeignRole(operation, good),
   operator_key_required: (operation, good) => withForeignRole(operation, good),
   invalid_json: async (operation, good) => send(operation, await good(), { text: '{"dst": "203.0.113.7",}' }),

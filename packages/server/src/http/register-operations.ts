@@ -1,7 +1,7 @@
 /**
  * Makes routes of contract's operations: those that have a handler. One that has none is not served at all: its path
  * answers 404 like any unknown one. Owns the order of judgement: key, role, right to write,
- * then all that can be said of the request without the database at once, then the command.
+ * the key's own limits, then all that can be said of the request without the database at once, then the command.
  */
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Problem } from '@levee/contract/errors.ts';
@@ -75,6 +75,10 @@ function guard(operation: Operation, services: OperationServices) {
     if (operation.access === 'write' && who.readOnly) {
       return services.sendFailure(reply, { code: 'read_only_key', details: [] });
     }
+    const { operations } = who.caller.limits;
+    if (operations !== undefined && !operations.has(operation.id)) {
+      return services.sendFailure(reply, otherOperation(operation, operations));
+    }
     request.caller = who.caller;
     next();
   };
@@ -113,6 +117,11 @@ function wrongRole(operation: Operation, role: string): Failure {
   const one = (each: string) => `${each === 'operator' ? 'an' : 'a'} ${each}`;
   const message = `This operation needs a key of ${operation.roles.map(one).join(' or ')}; the key is of ${one(role)}.`;
   return { code: operation.roleError, details: [{ field: '', code: operation.roleError, message }] };
+}
+
+function otherOperation({ id }: Operation, allowed: ReadonlySet<string>): Failure {
+  const message = `This API key may call ${[...allowed].join(', ')} and nothing else; this operation is ${id}.`;
+  return { code: 'operation_not_allowed', details: [{ field: '', code: 'operation_not_allowed', message }] };
 }
 
 function judgeAndAnswer(operation: Operation, handler: Handler, services: OperationServices) {

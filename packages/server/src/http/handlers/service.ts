@@ -15,6 +15,7 @@ import {
 import type { AuditEntry } from '../../commands/audit.ts';
 import { executorOf } from '../../commands/executor.ts';
 import { findWider, type KeyLimits } from '../../commands/key-limits.ts';
+import { findClosedOperations, findUnknownOperations } from '../../commands/key-operations.ts';
 import { loadAccount } from '../../commands/load-account.ts';
 import { refuse } from '../../commands/outcome.ts';
 import { withinQuota } from '../../commands/quota.ts';
@@ -47,17 +48,21 @@ export function serviceHandlers(services: ServiceServices): Record<string, Handl
     createApiKey: {
       write: {
         judge(call, found) {
-          const { sources: given, expires_at, rate_limit } = membersOf(call.body);
+          const { sources: given, expires_at, rate_limit, operations: named } = membersOf(call.body);
           const sources =
             given === undefined ? undefined : parseSubnets(given, ['sources'], { minimum: 1, maximum: 64 });
           const problems = sources === undefined || sources.ok ? [] : [...sources.problems];
           const isTime = typeof expires_at === 'string' && isSound(found, '/expires_at');
           const expiresAt = isTime ? new Date(expires_at) : undefined;
           if (isTime && !(new Date(expires_at).getTime() > services.now())) problems.push(inThePast(expires_at));
+          const isNamed = Array.isArray(named) && isSound(found, '/operations');
+          const operations = isNamed ? new Set(named as string[]) : undefined;
+          problems.push(...findUnknownOperations(operations));
           const requestsPerMinute = typeof rate_limit === 'number' ? rate_limit : undefined;
           const limits: KeyLimits = {
             sources: sources?.ok ? sources.subnets : undefined,
             expiresAt,
+            operations,
             requestsPerMinute,
           };
           // A limit that is wrong in itself is told as that alone.
@@ -65,15 +70,19 @@ export function serviceHandlers(services: ServiceServices): Record<string, Handl
             ...limits,
             requestsPerMinute: requestsPerMinute ?? (services.rateLimit || undefined),
           }).filter(({ field }) =>
-            field.startsWith('/sources') ? sources === undefined || sources.ok : isSound(found, field),
+            field.startsWith('/sources')
+              ? sources === undefined || sources.ok
+              : isSound([...found, ...problems], field),
           );
           return judgedBy([...problems, ...wider], limits);
         },
-        async run(call, executor, { sources, expiresAt, requestsPerMinute }: KeyLimits) {
+        async run(call, executor, { sources, expiresAt, operations, requestsPerMinute }: KeyLimits) {
           const body = call.body as KeyBody;
           const holder = await findKeyHolder(executor, call.caller, body.account_uuid);
           if (!holder.ok) return holder;
           const { uuid: accountUuid, provider_uuid: providerUuid } = holder.value;
+          const closed = findClosedOperations(operations, holder.value.role);
+          if (closed.length > 0) return refuse('validation_failed', ...closed);
           const within = await withinQuota(executor, { accountUuid, providerUuid }, 'api_keys', 1);
           if (!within.ok) return within;
           const text = makeKey(holder.value.role, randomBytes(KEY_RANDOM_BYTES));
@@ -85,6 +94,7 @@ export function serviceHandlers(services: ServiceServices): Record<string, Handl
             readOnly: body.read_only ?? false,
             sources: sources?.map(formatPrefix),
             expiresAt,
+            operations: operations && [...operations],
             requestsPerMinute,
           });
           const audit = [keyEntry(undefined, key, providerUuid)];
@@ -177,6 +187,7 @@ function apiKeyJson(key: ApiKeyFacts): object {
     name: key.name,
     read_only: key.read_only,
     ...(key.sources !== null && { sources: key.sources }),
+    ...(key.operations !== null && { operations: key.operations }),
     ...(key.rate_limit !== null && { rate_limit: key.rate_limit }),
     ...time('expires_at', key.expires_at),
     ...time('last_used_at', key.last_used_at),

@@ -11,5 +11,8 @@ create table quota (
   constraint quota_maximum check (maximum >= 0)
 );
 
+-- Ids of the operations that the key may call; null: all of its role's.
+alter table api_key add column operations text[] constraint api_key_operations check (cardinality(operations) > 0);
+
 -- Requests a minute; null: as the installation is set.
 alter table api_key add column rate_limit integer constraint api_key_rate_limit check (rate_limit > 0);
