@@ -35,7 +35,12 @@ export const errors = {
   request_timeout: kind(408, 'The request did not arrive in time.'),
   headers_too_large: kind(431, 'The header fields exceed 16 KiB.'),
   internal: kind(500, 'A fault of the service; the request id finds it in the log.'),
-  unavailable: kind(503, 'The database is away; `Retry-After` says when to try again.'),
+  unavailable: kind(
+    503,
+    'The database is away, or does not answer (told after 10 seconds at most); `Retry-After` says when to try again. ' +
+      'Nothing was done, unless `details` say `outcome_unknown`: then the change may or may not have been made. A POST ' +
+      'that had an Idempotency-Key can be sent again with the same one, and is carried out once.',
+  ),
   rate_limited: kind(429, 'Too many requests; `Retry-After` says when to try again.'),
   quota_exceeded: kind(429, 'The account holds as many objects as it may.'),
 } as const satisfies Record<string, ErrorKind>;

@@ -32,8 +32,8 @@ export interface EventStreams {
   readonly open: number;
   /**
    * Makes ready what needs the database, so that a failure can still be answered. The function that it gives takes the
-   * response over, head unsent, and must be called once. Undefined: the key holds as many streams here as it may; one that
-   * is being opened counts.
+   * response over, and must be called once; when the head was sent by others, it only gives the place back. Undefined: the
+   * key holds as many streams here as it may; one that is being opened counts.
    */
   prepare(request: StreamRequest): Promise<TakeOver> | undefined;
   /** New events may be there. */
@@ -114,6 +114,7 @@ class Streams implements EventStreams {
     // Read anew for each: what was committed before it was asked for is not "from now on".
     const present = await readHead(this.#pool);
     return (response: ServerResponse, headers: OutgoingHttpHeaders) => {
+      if (response.headersSent) return this.#release(request);
       response.writeHead(200, { ...headers, 'cache-control': 'no-store', 'x-accel-buffering': 'no' });
       // A client that is gone already closes no more.
       if (response.req.method !== 'HEAD' && !this.#stopped && !response.destroyed) {

@@ -25,7 +25,10 @@ export interface Call {
 export interface Answer {
   readonly body: string | Readable;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Instead of `body`: writes the response itself, beginning with its head and these headers. */
+  /**
+   * Instead of `body`: writes the response itself, beginning with its head and these headers. Called once in any case; when
+   * the head was sent already, only to let go of what it holds.
+   */
   readonly takeOver?: (response: ServerResponse, headers: OutgoingHttpHeaders) => void;
 }
 

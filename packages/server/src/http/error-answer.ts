@@ -4,7 +4,7 @@
  */
 import { type ErrorBody, type ErrorCode, errors, type Problem } from '@levee/contract/errors.ts';
 import type { Failure } from '../commands/outcome.ts';
-import { isUnavailable, violatedConstraint } from '../store/failure.ts';
+import { isUnavailable, OutcomeUnknown, violatedConstraint } from '../store/failure.ts';
 import { violations } from '../store/violations.ts';
 
 export interface ErrorAnswer {
@@ -22,7 +22,8 @@ const sentences: Partial<Record<ErrorCode, string>> = {
   invalid_api_key: 'The API key in x-api-key is not valid: it is unknown, misspelt, revoked or expired.',
   read_only_key: 'This API key may only read; the operation changes something.',
   source_not_allowed: 'This API key may not be used from the address that the request came from.',
-  unavailable: 'The service cannot reach its database at present; try again shortly. Rules in force stay in force.',
+  unavailable:
+    'The service cannot reach its database at present and did nothing; try again shortly. Rules in force stay in force.',
   internal: 'The service failed on this request; the request id finds the cause in its log.',
 };
 
@@ -51,8 +52,18 @@ function sentenceOf(details: readonly Problem[]): string | undefined {
   return `${first.message.replace(/\.$/, '')} (and ${more} more ${more === 1 ? 'problem' : 'problems'}: see details)`;
 }
 
+const outcomeUnknown: Problem = {
+  field: '',
+  code: 'outcome_unknown',
+  message:
+    'The database stopped answering before it said whether the change was made: it may or may not have been, or may be yet. ' +
+    'A POST that had an Idempotency-Key can be sent again with the same one, and is carried out once; otherwise look ' +
+    'before sending it again. Rules in force stay in force.',
+};
+
 /** What an exception of the driver means to the client; undefined: a bug of ours. */
 export function failureOfException(error: unknown): Failure | undefined {
+  if (error instanceof OutcomeUnknown) return { code: 'unavailable', details: [outcomeUnknown] };
   if (isUnavailable(error)) return { code: 'unavailable', details: [] };
   const constraint = violatedConstraint(error);
   const violation = constraint === undefined ? undefined : violations[constraint];

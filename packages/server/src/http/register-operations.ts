@@ -10,6 +10,7 @@ import { noQuery } from '@levee/contract/schemas/list.ts';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../commands/caller.ts';
 import { type Failure, refuse } from '../commands/outcome.ts';
+import { answerInTime } from './answer-deadline.ts';
 import type { Authenticated, KeyRing } from './authentication.ts';
 import type { Answer, Answered, Call, Handler, Judged } from './call.ts';
 import { entityTagOf, holdsAlready } from './entity-tag.ts';
@@ -85,7 +86,7 @@ function guard(operation: Operation, services: OperationServices) {
   return (request: FastifyRequest, reply: FastifyReply, next: () => void) => {
     const who = services.keys.authenticate(request.headers['x-api-key'], request.ip);
     if (!(who instanceof Promise)) return judge(request, reply, who, next);
-    who.then(
+    answerInTime(who).then(
       (known) => judge(request, reply, known, next),
       (error: unknown) => services.sendException(reply, error),
     );
@@ -151,7 +152,7 @@ function judgeAndAnswer(operation: Operation, handler: Handler, services: Operat
     if (found.length > 0 || !judged.ok) return services.sendFailure(reply, invalid(found, judged));
     const answered: Answered =
       'read' in handler
-        ? await handler.read(call, judged.value)
+        ? await answerInTime(Promise.resolve(handler.read(call, judged.value)), (late) => letGo(late, reply))
         : await answerWrite(services, operation, handler.write, call, judged.value);
     if (!answered.ok) {
       if (answered.failure.code === 'rate_limited') reply.header('retry-after', '1');
@@ -181,6 +182,11 @@ function bodyCheck(operation: Operation, schema: object): Check {
     message: 'The body is missing: a JSON object is needed.',
   }).failure.details;
   return (body) => (body === undefined ? (operation.bodyOptional ? [] : missing) : check(body));
+}
+
+/** An answer that came when the client had been told that none would. */
+function letGo(late: Answered, reply: FastifyReply): void {
+  if (late.ok) late.answer.takeOver?.(reply.raw, {});
 }
 
 function send(operation: Operation, request: FastifyRequest, reply: FastifyReply, answer: Answer): void {

@@ -11,6 +11,8 @@ import { saveAudit } from '../commands/audit.ts';
 import { type Executor, executorOf, transact } from '../commands/executor.ts';
 import { done, type Outcome, refuse } from '../commands/outcome.ts';
 import { claimRequest, keepAnswer, type RequestName } from '../commands/repeated-request.ts';
+import { DatabaseSilent, isUnanswered, isUnavailable, OutcomeUnknown } from '../store/failure.ts';
+import { answerInTime } from './answer-deadline.ts';
 import type { Answered, Call, WriteHandler, Written } from './call.ts';
 import { preferenceApplied, waitSecondsOf } from './prefer.ts';
 import { requestMark } from './request-mark.ts';
@@ -58,29 +60,43 @@ export async function answerWrite(
     return written;
   };
 
-  let outcome: Outcome<Written | string>;
-  if (repeatKey !== undefined) {
-    outcome = await transact(services.pool, (executor) => runOnce(executor, call, repeatKey, run));
-  } else if (handler.alone) {
-    outcome = await run(executorOf(services.pool));
-  } else {
-    outcome = await transact(services.pool, run);
-  }
+  const carryOut = async (): Promise<Outcome<Written | string>> => {
+    const outcome =
+      repeatKey !== undefined
+        ? await transact(services.pool, (executor) => runOnce(executor, call, repeatKey, run))
+        : handler.alone
+          ? await run(executorOf(services.pool)).catch(unknownAfter(isUnanswered))
+          : await transact(services.pool, run);
+    if (outcome.ok && typeof outcome.value !== 'string') await finish(services, outcome.value);
+    return outcome;
+  };
+  // The transaction goes on without the client.
+  const outcome = await answerInTime(carryOut()).catch(unknownAfter((error) => error instanceof DatabaseSilent));
   if (!outcome.ok) return outcome;
   if (typeof outcome.value === 'string') {
     return { ok: true, answer: { body: outcome.value, headers: { 'idempotent-replayed': 'true' } } };
   }
-  const { change, render, settled } = outcome.value;
-  await outcome.value.committed?.();
-  if (change === undefined) return { ok: true, answer: { body: await render() } };
-  services.wake();
-  const seconds = operation.waits ? waitSecondsOf(sent.prefer) : undefined;
-  if (seconds === undefined) return { ok: true, answer: { body: await render() } };
+  const { change, uuids = [], render, settled } = outcome.value;
+  const rendered = () => answerInTime(Promise.resolve(render())).catch(unknownAfter(isUnavailable));
+  const seconds = operation.waits && change !== undefined ? waitSecondsOf(sent.prefer) : undefined;
+  if (change === undefined || seconds === undefined) return { ok: true, answer: { body: await rendered() } };
   const milliseconds = seconds * 1000;
-  const become = await (settled?.(milliseconds) ??
-    services.waitApplied(change, milliseconds, outcome.value.uuids ?? []));
+  const become = await (settled?.(milliseconds) ?? services.waitApplied(change, milliseconds, uuids));
   const headers = { 'preference-applied': preferenceApplied(seconds, become) };
-  return { ok: true, answer: { body: await render(), headers } };
+  return { ok: true, answer: { body: await rendered(), headers } };
+}
+
+/** What follows a commit, whether or not the client still waits for it. */
+async function finish(services: WriteServices, written: Written): Promise<void> {
+  await written.committed?.();
+  if (written.change !== undefined) services.wake();
+}
+
+/** Where such a failure leaves open whether the change was made, or says nothing of it. */
+function unknownAfter(isSuch: (error: unknown) => boolean) {
+  return (error: unknown): never => {
+    throw isSuch(error) && !(error instanceof OutcomeUnknown) ? new OutcomeUnknown(error) : error;
+  };
 }
 
 /** A string is a kept answer. */

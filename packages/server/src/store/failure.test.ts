@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { openDatabase } from './database.ts';
-import { isRetryable, isUnavailable, violatedConstraint } from './failure.ts';
+import { isRetryable, isUnanswered, isUnavailable, violatedConstraint } from './failure.ts';
 import { startTestPostgres, type TestPostgres } from './testing/test-postgres.ts';
 import { waitUntil } from './testing/wait-until.ts';
 
@@ -17,7 +17,7 @@ const errorOf = (work: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   );
 
-test('a server that is not there counts as unavailable, over TCP, by name and by socket', async () => {
+test('a server that is not there counts as unavailable, and was sent nothing, over TCP, by name and by socket', async () => {
   const addresses = [
     { url: 'postgres://nobody@127.0.0.1:1/none' },
     { url: 'postgres://nobody@levee.invalid/none' },
@@ -25,15 +25,17 @@ test('a server that is not there counts as unavailable, over TCP, by name and by
   ];
   for (const address of addresses) {
     const database = openDatabase(address);
-    assert.equal(isUnavailable(await errorOf(database.pool.query('select 1'))), true, JSON.stringify(address));
+    const error = await errorOf(database.pool.query('select 1'));
+    assert.deepEqual([isUnavailable(error), isUnanswered(error)], [true, false], JSON.stringify(address));
     assert.equal(isUnavailable(await errorOf(database.connect('test'))), true);
     await database.close();
   }
 });
 
-test('a connection that is cut in the middle of a statement, and a statement that takes too long, count as unavailable', async () => {
+test('a connection that is cut in the middle of a statement, and a statement that takes too long, count as unavailable; the first gave no answer', async () => {
   const database = await postgres.createDatabase({ statementTimeoutSeconds: 0.2 });
-  assert.equal(isUnavailable(await errorOf(database.pool.query('select pg_sleep(5)'))), true);
+  const cancelled = await errorOf(database.pool.query('select pg_sleep(5)'));
+  assert.deepEqual([isUnavailable(cancelled), isUnanswered(cancelled)], [true, false]);
   const patient = postgres.openAgain(database);
   const client = await patient.pool.connect();
   const { rows } = await client.query('select pg_backend_pid() as pid');
@@ -47,7 +49,7 @@ test('a connection that is cut in the middle of a statement, and a statement tha
   }, 'the statement running');
   await patient.pool.query('select pg_terminate_backend($1)', [rows[0].pid]);
   const error = await cut;
-  assert.equal(isUnavailable(error), true, String(error));
+  assert.deepEqual([isUnavailable(error), isUnanswered(error)], [true, true], String(error));
   client.release(error as Error);
 });
 

@@ -41,8 +41,23 @@ const DRIVER_MESSAGES = [
   'Cannot use a pool after calling end',
 ];
 
+/** The database has not answered in the time that there was. */
+export class DatabaseSilent extends Error {
+  constructor() {
+    super('the database does not answer');
+  }
+}
+
+/** A change was sent, and no answer came: it may have been made. */
+export class OutcomeUnknown extends Error {
+  constructor(cause: unknown) {
+    super(`it is not known whether the change was made: ${cause instanceof Error ? cause.message : cause}`, { cause });
+  }
+}
+
 /** True when the database cannot be reached or cannot serve at present; the request may be tried again. */
 export function isUnavailable(error: unknown): boolean {
+  if (error instanceof DatabaseSilent || error instanceof OutcomeUnknown) return true;
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.every(isUnavailable);
   if (!(error instanceof Error)) return false;
   const code = (error as { code?: unknown }).code;
@@ -51,6 +66,25 @@ export function isUnavailable(error: unknown): boolean {
     if (code.length === 5) return AWAY_CODES.has(code) || AWAY_CLASSES.has(code.slice(0, 2));
   }
   return DRIVER_MESSAGES.some((message) => error.message.startsWith(message));
+}
+
+const LOST_MESSAGES = ['Connection terminated', 'Query read timeout'];
+const NEVER_CONNECTED = 'Connection terminated due to connection timeout';
+/** Of sockets that had been connected. */
+const LOST_ERRORS = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT']);
+/** The server's last words on a connection that it ends: what it did before it does not say. */
+const LAST_WORDS = new Set(['57P01', '57P02']);
+
+/**
+ * True when the connection was lost, or gave no answer: what was sent on it may have been carried out, and nothing more can be
+ * done on it. False for every failure that is an answer, or that came before anything was sent.
+ */
+export function isUnanswered(error: unknown): boolean {
+  if (error instanceof DatabaseSilent || error instanceof OutcomeUnknown) return true;
+  if (!(error instanceof Error)) return false;
+  const code = (error as { code?: unknown }).code;
+  if (typeof code === 'string') return LOST_ERRORS.has(code) || LAST_WORDS.has(code) || /^08...$/.test(code);
+  return LOST_MESSAGES.some((message) => error.message.startsWith(message)) && error.message !== NEVER_CONNECTED;
 }
 
 /** ENOENT of a file that is missing is a bug, not a database that is away: only socket calls count. */

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import pg from 'pg';
 import { connectionSettings, type Database } from './database.ts';
+import { isUnavailable, OutcomeUnknown } from './failure.ts';
 import { startTestPostgres, type TestPostgres } from './testing/test-postgres.ts';
+import { waitUntil } from './testing/wait-until.ts';
 import { inTransaction, inTransactionOn } from './transaction.ts';
 
 let postgres: TestPostgres;
@@ -80,6 +82,42 @@ test('a connection that could not be rolled back does not go back to the pool', 
     if (silent !== undefined) process.kill(silent, 'SIGCONT');
     await pool.end();
   }
+});
+
+test('of a commit that is not answered it is said that it may have been carried out, and of what came before it that it was not', async () => {
+  const pool = new pg.Pool({ ...connectionSettings(database.address), max: 1, query_timeout: 500 });
+  const silent: number[] = [];
+  const silence = async (client: pg.PoolClient) => {
+    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
+    const pid = rows[0]?.pid ?? assert.fail();
+    process.kill(pid, 'SIGSTOP');
+    silent.push(pid);
+  };
+  const begin = performance.now();
+  try {
+    await assert.rejects(
+      inTransaction(pool, async (client) => {
+        await client.query(add, ['before']);
+        await silence(client);
+        await client.query(add, ['unanswered']);
+      }),
+      (error) => isUnavailable(error) && !(error instanceof OutcomeUnknown),
+    );
+    await assert.rejects(
+      inTransaction(pool, async (client) => {
+        await client.query(add, ['committed']);
+        await silence(client);
+      }),
+      (error) => isUnavailable(error) && error instanceof OutcomeUnknown,
+    );
+    // No rollback was waited for behind either.
+    assert.ok(performance.now() - begin < 2_000);
+  } finally {
+    for (const pid of silent) process.kill(pid, 'SIGCONT');
+    await pool.end();
+  }
+  await waitUntil(() => isKept('committed'), 'the commit that was sent');
+  assert.deepEqual([await isKept('before'), await isKept('unanswered')], [false, false]);
 });
 
 test('on a connection of its own, work that throws leaves no open transaction behind', async () => {

@@ -3,13 +3,14 @@
  * running it again, and a connection whose state is not known never goes back to its pool.
  */
 import type pg from 'pg';
+import { isUnanswered, OutcomeUnknown } from './failure.ts';
 
 /** For work that always commits when it does not throw. */
 const ALWAYS = () => true;
 
 /**
  * Runs `work` in one transaction on a connection of the pool. Commits what it returns when `keeps` says so, rolls back
- * otherwise and when it throws. Throws what `work` or the driver throws.
+ * otherwise and when it throws. Throws what `work` or the driver throws, and OutcomeUnknown when the commit was not answered.
  */
 export async function inTransaction<T>(
   pool: pg.Pool,
@@ -46,10 +47,21 @@ async function run<T>(
   try {
     await client.query('begin');
     const result = await work();
-    await client.query(keeps(result) ? 'commit' : 'rollback');
+    if (keeps(result)) await commit(client);
+    else await client.query('rollback');
     return result;
   } catch (error) {
-    await client.query('rollback').catch(onBroken);
+    // Behind a statement that is not answered a rollback would only wait as long again; the connection's end is one.
+    if (isUnanswered(error)) onBroken(error as Error);
+    else await client.query('rollback').catch(onBroken);
     throw error;
+  }
+}
+
+async function commit(client: pg.ClientBase): Promise<void> {
+  try {
+    await client.query('commit');
+  } catch (error) {
+    throw isUnanswered(error) ? new OutcomeUnknown(error) : error;
   }
 }
