@@ -34,11 +34,14 @@ test("the account goes when the last of its objects is gone, and its attacks and
     select gen_random_uuid(), 'edge', uuid, '\\x00', now() from place`);
   await sweepOnce(api.database.pool);
   assert.equal(await accounts(user.uuid), 1);
+  const { body: marked } = await api.call('readUser', { uuid: user.uuid }, { key: provider.key });
+  assert.equal(marked.state, 'marked_for_deletion', 'as long as its objects name it');
   assert.equal((await remove(user.uuid)).status, 200, 'it is there still');
   await api.database.pool.query('delete from router');
   assert.equal(await sweepOnce(api.database.pool), true, 'the change log has the inheritance');
   assert.equal(await accounts(user.uuid), 0);
   assert.equal((await remove(user.uuid)).status, 404);
+  assert.equal((await api.call('readUser', { uuid: user.uuid }, { key: provider.key })).status, 404);
 
   const [read] = (await api.call('readAttack', { uuid: attack.uuid }, { key: provider.key })).body;
   assert.equal(read.owner_uuid, provider.uuid);

@@ -8,6 +8,7 @@ import {
   userAfterRemoval,
   userCreate,
   userDeleted,
+  userGranted,
   userIps,
   userListQuery,
 } from '../schemas/account.ts';
@@ -28,9 +29,11 @@ export const userOperations: readonly Operation[] = [
     number: 13,
     path: '/user',
     summary: 'Create a user',
-    description: "`ips` lie inside the provider's prefixes; a subnet belongs to at most one user of the installation.",
+    description:
+      "`ips` lie inside the provider's prefixes; a subnet belongs to at most one user of the installation. What the " +
+      'provider itself has on them stays: `warnings` names it.',
     body: userCreate,
-    answer: user,
+    answer: userGranted,
     errors: ['validation_failed', 'ip_not_allowed', 'conflict', 'quota_exceeded'],
     example: {
       body: {
@@ -48,9 +51,11 @@ export const userOperations: readonly Operation[] = [
     number: 14,
     path: '/user/add-ips',
     summary: 'Add allowed IPs to a user',
-    description: 'They take effect at once. Answers with the user as it now is.',
+    description:
+      'They take effect at once. Answers with the user as it now is, and with `warnings` of what the provider itself has ' +
+      'on those addresses: it stays.',
     body: userIps,
-    answer: user,
+    answer: userGranted,
     errors: ['validation_failed', 'ip_not_allowed', 'not_found', 'conflict'],
     example: { body: { user_uuid: '01890a5d-ac96-774b-bcce-b302099a8057', ips: ['203.0.113.16/28'] } },
   },
@@ -89,7 +94,7 @@ export const userOperations: readonly Operation[] = [
     path: '/user',
     tag: 'extension',
     summary: "List the provider's users",
-    description: 'With the subnets that each may act on.',
+    description: 'With the subnets that each may act on; those that are marked for deletion too, until they are gone.',
     access: 'read',
     query: userListQuery,
     answer: Type.Array(user),
@@ -102,7 +107,9 @@ export const userOperations: readonly Operation[] = [
     path: '/user/{uuid}',
     tag: 'extension',
     summary: 'Read one user',
-    description: 'Answers the user itself, as its creation does, not an array.',
+    description:
+      'Answers the user itself, as its creation does, not an array. One that was deleted is shown as ' +
+      '`marked_for_deletion` until it is gone.',
     access: 'read',
     params: uuidParams,
     answer: user,
@@ -118,8 +125,9 @@ export const userOperations: readonly Operation[] = [
     summary: 'Delete a user',
     description:
       "At once its keys are void, its username and email are free, its addresses the provider's to give to another, and " +
-      'all its objects are marked for deletion. Reads no longer find it. When the last of its objects is gone everywhere ' +
-      'the account itself goes; deleting it again until then answers the same with nothing more to remove. Attacks on it ' +
+      'all its objects are marked for deletion. Until the last of its objects is gone everywhere it is shown as ' +
+      '`marked_for_deletion`, and deleting it again answers the same with nothing more to remove; then the account itself ' +
+      'goes. Attacks on it ' +
       "stay on record, as the provider's.",
     access: 'write',
     params: uuidParams,

@@ -82,8 +82,15 @@ export const userIps = Type.Object(
 
 export const passwordReset = Type.Object({ email, password }, { $id: 'PasswordReset', additionalProperties: false });
 
+const userState = Type.Enum(['active', 'marked_for_deletion'], {
+  description:
+    '`marked_for_deletion`: it is deleted, holds no address and has no key; it is shown until the last of its objects is ' +
+    'gone everywhere.',
+});
+
 const userFields = {
   uuid,
+  state: userState,
   provider_uuid: accountUuid,
   username: Type.String(),
   email: Type.String(),
@@ -94,6 +101,31 @@ const userFields = {
 };
 
 export const user = Type.Object(userFields, { $id: 'User', additionalProperties: false });
+
+const warning = Type.Object(
+  {
+    code: Type.Literal('provider_objects'),
+    kind: Type.Enum(['firewall_rule', 'filter', 'tunnel', 'rdns']),
+    count: Type.Integer({ minimum: 1 }),
+    uuids: Type.Array(Type.String({ format: 'uuid' }), { description: 'Of the 20 oldest, where there are more.' }),
+    message: Type.String({ description: 'What that means for the user.' }),
+  },
+  { additionalProperties: false },
+);
+
+export const userGranted = Type.Object(
+  {
+    ...userFields,
+    warnings: Type.Optional(
+      Type.Array(warning, {
+        description:
+          'What the provider itself has on the addresses given, by kind; absent: nothing. It stays, and the user neither ' +
+          'sees nor removes it.',
+      }),
+    ),
+  },
+  { $id: 'UserGranted', additionalProperties: false },
+);
 
 const removedCount = Type.Integer({ minimum: 0 });
 
@@ -142,18 +174,23 @@ export const providerChanged = Type.Object(
 export const userListQuery = Type.Object(
   {
     username: Type.Optional(
-      Type.String({ maxLength: 64, description: 'Only the user of exactly this name.', examples: ['alice'] }),
+      Type.String({
+        maxLength: 64,
+        description: 'Only the user that has exactly this name; a deleted one has none.',
+        examples: ['alice'],
+      }),
     ),
     email: Type.Optional(
       Type.String({
         maxLength: 254,
-        description: 'Only the user with this address, compared without case.',
+        description: 'Only the user that has this address, compared without case; a deleted one has none.',
         examples: ['alice@example.net'],
       }),
     ),
     dst: Type.Optional(
       Type.String({ maxLength: 64, description: 'Only users with a subnet that covers it or lies inside it.' }),
     ),
+    state: Type.Optional(Type.Enum(['active', 'marked_for_deletion'], { description: 'Only those in it.' })),
     limit: ruleListQuery.properties.limit,
     cursor: ruleListQuery.properties.cursor,
   },

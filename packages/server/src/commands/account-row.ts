@@ -9,6 +9,8 @@ export interface AccountWithSubnets {
   readonly email: string | null;
   readonly created_at: Date;
   readonly updated_at: Date;
+  /** Marked for deletion. */
+  readonly deleted: boolean;
   /** In address order, IPv4 first; a single address without its length. */
   readonly subnets: readonly string[];
 }
@@ -20,6 +22,6 @@ export const subnetText = (column: string) =>
 
 /** Of `account a`. */
 export const accountColumns = `a.uuid::text as uuid, a.role, a.provider_uuid::text as provider_uuid, a.name, a.username,
-  a.email, a.created_at, a.updated_at,
+  a.email, a.created_at, a.updated_at, a.deletion_marked_at is not null as deleted,
   array(select ${subnetText('s.subnet')}
     from subnet s where s.account_uuid = a.uuid order by s.subnet) as subnets`;

@@ -4,6 +4,12 @@ import type { Executor } from './executor.ts';
 import { findGrantFaults, grantSubnets, refuseGrant } from './grant-subnets.ts';
 import { loadAccount, lockUser, touchAccount } from './load-account.ts';
 import { done, type Outcome, refuse } from './outcome.ts';
+import { findProviderObjects, type Overlapped } from './provider-objects.ts';
+
+export interface GrantedIps extends ChangedAccount {
+  /** The provider's own on what was given. */
+  readonly overlapped: readonly Overlapped[];
+}
 
 export interface ChangedAccount {
   readonly before: AccountWithSubnets;
@@ -15,7 +21,7 @@ export async function addIps(
   providerUuid: string,
   userUuid: string,
   subnets: readonly string[],
-): Promise<Outcome<ChangedAccount>> {
+): Promise<Outcome<GrantedIps>> {
   if (!(await lockUser(executor, providerUuid, userUuid))) return refuse('not_found', noSuchUser(userUuid));
   const before = await loadAccount(executor, userUuid);
   const faults = await findGrantFaults(executor, providerUuid, userUuid, subnets);
@@ -24,9 +30,10 @@ export async function addIps(
   await touchAccount(executor, userUuid);
   const account = await loadAccount(executor, userUuid);
   if (before === undefined || account === undefined) throw new Error('a locked account is gone');
-  return done({ before, account });
+  return done({ before, account, overlapped: await findProviderObjects(executor, providerUuid, subnets) });
 }
 
 export function noSuchUser(userUuid: string) {
-  return { field: '/user_uuid', code: 'not_found', message: `user_uuid: the provider has no user ${userUuid}` };
+  const message = `user_uuid: the provider has no user ${userUuid}, or it is marked for deletion`;
+  return { field: '/user_uuid', code: 'not_found', message };
 }

@@ -5,6 +5,7 @@ import type { Executor } from './executor.ts';
 import { findGrantFaults, grantSubnets, refuseGrant } from './grant-subnets.ts';
 import { loadAccount } from './load-account.ts';
 import { done, type Outcome } from './outcome.ts';
+import { findProviderObjects, type Overlapped } from './provider-objects.ts';
 import { withinQuota } from './quota.ts';
 
 export interface NewUser {
@@ -45,7 +46,13 @@ async function findTaken(executor: Executor, user: NewUser): Promise<readonly Pr
     }));
 }
 
-export async function createUser(executor: Executor, user: NewUser): Promise<Outcome<AccountWithSubnets>> {
+export interface CreatedUser {
+  readonly account: AccountWithSubnets;
+  /** The provider's own on what was given. */
+  readonly overlapped: readonly Overlapped[];
+}
+
+export async function createUser(executor: Executor, user: NewUser): Promise<Outcome<CreatedUser>> {
   const faults = [
     ...(await findTaken(executor, user)),
     ...(await findGrantFaults(executor, user.providerUuid, user.uuid, user.subnets)),
@@ -65,5 +72,5 @@ export async function createUser(executor: Executor, user: NewUser): Promise<Out
   await grantSubnets(executor, user.providerUuid, user.uuid, user.subnets);
   const account = await loadAccount(executor, user.uuid);
   if (account === undefined) throw new Error('a row just written is gone');
-  return done(account);
+  return done({ account, overlapped: await findProviderObjects(executor, providerUuid, user.subnets) });
 }

@@ -1,4 +1,7 @@
-/** Lists the users of a provider, or finds one by name or address. Those that are marked for deletion are gone for both. */
+/**
+ * Reads the users of a provider: all of them, one, or the one that has a name. Those that are marked for deletion are
+ * there until their rows go, but have no names any more: another may have them.
+ */
 import type pg from 'pg';
 import { type AccountWithSubnets, accountColumns } from './account-row.ts';
 import type { Executor } from './executor.ts';
@@ -8,7 +11,7 @@ export type UserRow = AccountWithSubnets & { readonly sequence: number };
 
 const source: ListSource = {
   name: 'users',
-  table: `(select *, uuid as owner_uuid from account where role = 'user' and deletion_marked_at is null)`,
+  table: `(select *, uuid as owner_uuid from account where role = 'user')`,
   columns: `r.sequence, ${accountColumns}`,
   join: 'join account a on a.uuid = r.uuid',
   covers: 'exists (select from subnet s where s.account_uuid = r.uuid and s.subnet && $::cidr)',
@@ -37,8 +40,23 @@ const findStatement = {
     order by a.sequence`,
 };
 
-/** Names are unique: one at most. */
+/** One at most: names are unique among those that are not marked for deletion. */
 export function findUsers(executor: Executor, providerUuid: string, names: UserNames): Promise<UserRow[]> {
   const { username, email, dst, after } = names;
   return executor.rows<UserRow>(findStatement, [providerUuid, username ?? null, email ?? null, dst ?? null, after]);
+}
+
+const readStatement = {
+  name: 'user_read',
+  text: `select ${accountColumns} from account a where a.uuid = $1 and a.provider_uuid = $2 and a.role = 'user'`,
+};
+
+/** Undefined: the provider has none. `uuid` is well-formed. */
+export async function readUser(
+  executor: Executor,
+  providerUuid: string,
+  uuid: string,
+): Promise<AccountWithSubnets | undefined> {
+  const [user] = await executor.rows<AccountWithSubnets>(readStatement, [uuid, providerUuid]);
+  return user;
 }

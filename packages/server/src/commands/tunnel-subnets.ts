@@ -10,9 +10,8 @@ import { notAllowed } from './own-space.ts';
 /** $4: the tunnel that is changed, whose own subnets are no obstacle. */
 const judgeStatement = {
   name: 'tunnel_subnets_judge',
-  text: `select place.subnet::text as subnet, place.provider_uuid::text as provider_uuid, exists (
-        select from tunnel_subnet t where t.routed && given.routed and t.tunnel_uuid is distinct from $4
-      ) as taken,
+  text: `select place.subnet::text as subnet, place.provider_uuid::text as provider_uuid,
+      coalesce(other.own, '{}') as own_tunnels, coalesce(other.of_provider, false) as of_provider,
       (select host(min(a.address)) from router_address a where a.address <<= given.routed) as router_address
     from unnest($2::cidr[]) with ordinality given (routed, position)
     left join lateral (
@@ -21,13 +20,21 @@ const judgeStatement = {
         and not ($3 and exists (select from subnet u where u.role = 'user' and u.subnet && given.routed))
       limit 1
     ) place on true
+    left join lateral (
+      select array_agg(o.uuid::text order by o.sequence) filter (where o.owner_uuid = $1) as own,
+        bool_or(o.owner_uuid <> $1) as of_provider
+      from tunnel_subnet t join tunnel o on o.uuid = t.tunnel_uuid
+      where t.routed && given.routed and t.tunnel_uuid is distinct from $4
+    ) other on true
     order by given.position`,
 };
 
 interface JudgedRow {
   readonly subnet: string | null;
   readonly provider_uuid: string | null;
-  readonly taken: boolean;
+  readonly own_tunnels: readonly string[];
+  /** Another's than the caller's: on a user's addresses nobody but its provider can have one. */
+  readonly of_provider: boolean;
   readonly router_address: string | null;
 }
 
@@ -60,13 +67,13 @@ export async function judgeSubnets(
   const outside: Problem[] = [];
   const taken: Problem[] = [];
   let providerUuid: string | undefined;
-  for (const [index, { subnet, provider_uuid, taken: isTaken, router_address }] of rows.entries()) {
+  for (const [index, { subnet, provider_uuid, own_tunnels, of_provider, router_address }] of rows.entries()) {
     const routed = ips[index] ?? '';
     const field = `/ips/${positions[index]}`;
     if (subnet === null || provider_uuid === null) {
       outside.push(notAllowed(field, routed, caller));
-    } else if (isTaken) {
-      const message = `ips.${positions[index]}: ${routed} overlaps a subnet that a tunnel routes already; delete or change that tunnel first`;
+    } else if (own_tunnels.length > 0 || of_provider) {
+      const message = `ips.${positions[index]}: ${routed} ${routedBy(own_tunnels, of_provider)}`;
       taken.push({ field, code: 'subnet_already_routed', message });
     } else if (router_address !== null) {
       const message =
@@ -79,6 +86,22 @@ export async function judgeSubnets(
     }
   }
   return { subnets, providerUuid, notAllowed: outside, taken };
+}
+
+/** Tunnels in a sentence. */
+const NAMED_AT_MOST = 3;
+
+/** By whom, and who can do something about it. */
+function routedBy(own: readonly string[], ofProvider: boolean): string {
+  const named = own.slice(0, NAMED_AT_MOST).join(', ');
+  const more = own.length > NAMED_AT_MOST ? ` and ${own.length - NAMED_AT_MOST} more` : '';
+  const overlaps = [
+    ...(own.length > 0 ? [`overlaps what ${named}${more} routes already: delete or change that tunnel first`] : []),
+    ...(ofProvider
+      ? ["overlaps what a tunnel of the provider's own routes already: the provider must delete or change that one"]
+      : []),
+  ];
+  return overlaps.join('; it also ');
 }
 
 /** Ordered, so that requests at the same time meet in the index in one order. */

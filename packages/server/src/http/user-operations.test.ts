@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { waitUntil } from '../store/testing/wait-until.ts';
 import { type ApiFixture, type Holder, type Reply, request, startApi } from './testing/api-fixture.ts';
+import { ensureTestRouter } from './testing/tunnel-world.ts';
 
 let api: ApiFixture;
 let provider: Holder;
@@ -84,8 +85,14 @@ test('a deleted user is gone at once: keys, names, addresses and objects, on eve
     await waitUntil(void_, 'the keys are void at the other replica');
     assert.ok(Date.now() - gone < 1_000, `${Date.now() - gone} ms`);
 
-    assert.equal((await api.call('readUser', { uuid: user.uuid }, { key: provider.key })).status, 404);
-    assert.deepEqual(names(await list(`?username=${body.username}`)), []);
+    const { body: marked } = await api.call('readUser', { uuid: user.uuid }, { key: provider.key });
+    assert.deepEqual([marked.uuid, marked.state, marked.ips], [user.uuid, 'marked_for_deletion', []]);
+    const listedAs = async (query: string) =>
+      (await list(query)).body.some((each: { uuid: string }) => each.uuid === user.uuid);
+    assert.ok(await listedAs(''));
+    assert.ok(await listedAs('?state=marked_for_deletion'));
+    assert.ok(!(await listedAs('?state=active')));
+    assert.deepEqual(names(await list(`?username=${body.username}`)), [], 'the name is free');
     const again = await api.call('deleteUser', { uuid: user.uuid }, { key: provider.key });
     assert.deepEqual(
       [again.status, again.body.removed],
@@ -172,4 +179,51 @@ test('of many that delete one user at once each is answered, and its objects are
     api_key: 1,
     firewall_rule: 3,
   });
+});
+
+test('a provider that gives addresses away is told what of its own is on them', async () => {
+  await api.call('createLocation', {}, { key: api.operatorKey, body: { name: 'fra1' } });
+  await ensureTestRouter(api);
+  const owner = await api.provider(['198.18.5.0/24', '3fff:5::/48']);
+  const ask = { key: owner.key };
+  const make = async (id: string, body: object) => {
+    const reply = await api.call(id, {}, { ...ask, body });
+    assert.equal(reply.status, 200, reply.text);
+    return reply.body.uuid as string;
+  };
+  const rules = [];
+  for (const dst of ['198.18.5.0/24', '198.18.5.7', '198.18.5.9']) {
+    rules.push(await make('createFirewallRule', { dst, protocol: 'udp', action: 'drop' }));
+  }
+  const tunnel = await make('createTunnel', { ips: ['198.18.5.0/28'], endpoint: '192.0.2.77', type: 'GRE' });
+  await make('createRdns', { ips: '198.18.5.7', record: 'host.example.net' });
+
+  const user = { ...newUser({ ips: ['198.18.5.4/30', '198.18.5.8'] }) };
+  const created = await api.call('createUser', {}, { ...ask, body: user });
+  assert.equal(created.status, 200, created.text);
+  const told = created.body.warnings.map(({ kind, count }: { kind: string; count: number }) => `${kind} ${count}`);
+  assert.deepEqual(told, ['firewall_rule 2', 'tunnel 1', 'rdns 1']);
+  assert.deepEqual(created.body.warnings[0].uuids, rules.slice(0, 2));
+  assert.deepEqual(created.body.warnings[1].uuids, [tunnel]);
+
+  const key = await api.key(created.body.uuid);
+  const own = { ips: ['198.18.5.4/30'], endpoint: '192.0.2.78', type: 'GRE' };
+  const refused = await api.call('createTunnel', {}, { key, body: own });
+  assert.deepEqual([refused.status, refused.body.details[0].code], [409, 'subnet_already_routed']);
+  assert.match(refused.body.message, /a tunnel of the provider's own .* the provider must delete or change/);
+  assert.ok(!refused.text.includes(tunnel), 'which one is not the user’s to know');
+
+  assert.equal((await api.call('deleteTunnel', { uuid: tunnel }, ask)).status, 200);
+  const first = await api.call('createTunnel', {}, { key, body: own });
+  assert.equal(first.status, 200, first.text);
+  const again = await api.call('createTunnel', {}, { key, body: { ...own, ips: ['198.18.5.4'] } });
+  assert.match(again.body.message, new RegExp(`${first.body.uuid} routes already: delete or change that tunnel first`));
+
+  const add = (ips: string[]) => api.call('addUserIps', {}, { ...ask, body: { user_uuid: created.body.uuid, ips } });
+  const added = await add(['198.18.5.9']);
+  assert.deepEqual(
+    added.body.warnings.map(({ uuids }: { uuids: string[] }) => uuids),
+    [[rules[0], rules[2]]],
+  );
+  assert.equal((await add(['3fff:5:1::/64'])).body.warnings, undefined);
 });

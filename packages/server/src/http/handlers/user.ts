@@ -11,10 +11,10 @@ import { createUser } from '../../commands/create-user.ts';
 import { deleteIps } from '../../commands/delete-ips.ts';
 import { deleteUser } from '../../commands/delete-user.ts';
 import { executorOf } from '../../commands/executor.ts';
-import { loadAccount } from '../../commands/load-account.ts';
 import { refuse } from '../../commands/outcome.ts';
 import { hashPassword, passwordProblem } from '../../commands/password.ts';
-import { findUsers, type UserRow, userChunks } from '../../commands/read-users.ts';
+import type { Overlapped, OverlappedKind } from '../../commands/provider-objects.ts';
+import { findUsers, readUser, type UserRow, userChunks } from '../../commands/read-users.ts';
 import { resetPassword } from '../../commands/reset-password.ts';
 import type { WithdrawnSpace } from '../../commands/withdraw-space.ts';
 import type { Cursor } from '../../store/cursor.ts';
@@ -26,9 +26,14 @@ import { isUuid } from '../uuid-text.ts';
 
 const subnetBounds = { minimum: 0, maximum: 1024 };
 
+function stateOf({ deleted }: AccountWithSubnets): string {
+  return deleted ? 'marked_for_deletion' : 'active';
+}
+
 export function userJson(account: AccountWithSubnets): object {
   return {
     uuid: account.uuid,
+    state: stateOf(account),
     provider_uuid: account.provider_uuid,
     username: account.username,
     email: account.email,
@@ -59,26 +64,26 @@ export interface UserServices {
 export function userHandlers({ pool, keys }: UserServices): Record<string, Handler> {
   const listing: Listing<UserRow> = {
     chunks: (scope) => userChunks(pool, scope),
-    render: (row) => ({ state: 'active', text: JSON.stringify(userJson(row)) }),
+    render: (row) => ({ state: stateOf(row), text: JSON.stringify(userJson(row)) }),
   };
   return {
     listUsers: {
       judge: judgeList,
       async read(call: Call, filter: ListFilter) {
-        const { username, email } = call.query as { username?: string; email?: string };
+        const { username, email, state } = call.query as { username?: string; email?: string; state?: string };
         const providerUuid = call.caller.accountUuid;
         if (username === undefined && email === undefined) return answerList(listing, call, { providerUuid }, filter);
         const users = await findUsers(executorOf(pool), providerUuid, { dst: undefined, ...filter, username, email });
-        return { ok: true, answer: { body: JSON.stringify(users.map(userJson)) } };
+        const wanted = users.filter((user) => state === undefined || stateOf(user) === state);
+        return { ok: true, answer: { body: JSON.stringify(wanted.map(userJson)) } };
       },
     },
     readUser: {
       async read(call: Call) {
         const uuid = call.params.uuid ?? '';
         if (!isUuid(uuid)) return refuse('not_found');
-        const account = await loadAccount(executorOf(pool), uuid);
-        const isTheirs = account?.role === 'user' && account.provider_uuid === call.caller.accountUuid;
-        if (account === undefined || !isTheirs) return refuse('not_found');
+        const account = await readUser(executorOf(pool), call.caller.accountUuid, uuid);
+        if (account === undefined) return refuse('not_found');
         return { ok: true, answer: { body: JSON.stringify(userJson(account)) } };
       },
     },
@@ -136,8 +141,10 @@ export function userHandlers({ pool, keys }: UserServices): Record<string, Handl
             subnets,
           });
           if (!outcome.ok) return outcome;
-          const audit = [userEntry(undefined, outcome.value)];
-          return { ok: true, value: { render: () => JSON.stringify(userJson(outcome.value)), audit } };
+          const { account, overlapped } = outcome.value;
+          const json = { ...userJson(account), ...warningsOf(overlapped) };
+          const audit = [userEntry(undefined, account)];
+          return { ok: true, value: { render: () => JSON.stringify(json), audit } };
         },
       },
     },
@@ -148,9 +155,10 @@ export function userHandlers({ pool, keys }: UserServices): Record<string, Handl
           const { user_uuid } = call.body as { user_uuid: string };
           const outcome = await addIps(executor, call.caller.accountUuid, user_uuid, subnets.map(formatPrefix));
           if (!outcome.ok) return outcome;
-          const { before, account } = outcome.value;
+          const { before, account, overlapped } = outcome.value;
+          const json = { ...userJson(account), ...warningsOf(overlapped) };
           const audit = [userEntry(before, account)];
-          return { ok: true, value: { render: () => JSON.stringify(userJson(account)), audit } };
+          return { ok: true, value: { render: () => JSON.stringify(json), audit } };
         },
       },
     },
@@ -192,6 +200,23 @@ export function userHandlers({ pool, keys }: UserServices): Record<string, Handl
       },
     },
   };
+}
+
+const consequences: Readonly<Record<OverlappedKind, readonly [one: string, many: string, consequence: string]>> = {
+  firewall_rule: ['firewall rule', 'firewall rules', "stay in force beside the user's; the user cannot remove them"],
+  filter: ['filter', 'filters', "stay in force beside the user's; the user cannot remove them"],
+  tunnel: ['tunnel', 'tunnels', 'go on routing them; the user can have no tunnel for them until the provider lets go'],
+  rdns: ['rDNS record', 'rDNS records', 'stay until the user changes or deletes them, or the provider does'],
+};
+
+function warningsOf(overlapped: readonly Overlapped[]): object {
+  if (overlapped.length === 0) return {};
+  const warnings = overlapped.map(({ kind, count, uuids }) => {
+    const [one, many, consequence] = consequences[kind];
+    const message = `The provider's own on these addresses, ${count} ${count === 1 ? one : many}, ${consequence}.`;
+    return { code: 'provider_objects', kind, count, uuids, message };
+  });
+  return { warnings };
 }
 
 /** Without a change nothing is waited for. */
