@@ -7,6 +7,7 @@ const record: RecordFacts = {
   changePosition: 9,
   appliedPosition: 4,
   failure: null,
+  held: false,
   deleted: false,
 };
 const zone: ZoneFacts = {
@@ -59,6 +60,7 @@ for (const [what, facts, of, state, reason] of [
     'pending',
     /switched off\?/,
   ],
+  ['it was sent with refused ones', { held: true }, zone, 'pending', /^Not tried yet: .* refused other records/],
   ['it is on its way', {}, zone, 'pending', /on its way/],
 ] as const satisfies readonly (readonly [
   string,

@@ -12,6 +12,8 @@ export interface RecordFacts {
   readonly appliedPosition: number | null;
   /** Why the server did not take this record. */
   readonly failure: string | null;
+  /** It was sent together with records that the server refused, and has yet to be tried apart from them. */
+  readonly held: boolean;
   readonly deleted: boolean;
 }
 
@@ -50,6 +52,9 @@ export function recordState(record: RecordFacts, zone: ZoneFacts | undefined): R
   if (!zone.tried) {
     const hint = zone.driver === 'embedded' ? ' (is the embedded DNS server switched off?)' : '';
     return { state: 'pending', reason: `The DNS server of ${name} has not been tried yet${hint}.` };
+  }
+  if (record.held) {
+    return { state: 'pending', reason: `Not tried yet: the DNS server of ${name} refused other records of the zone.` };
   }
   return { state: 'pending', reason: `The change is on its way to the DNS server of ${name}.` };
 }

@@ -8,6 +8,8 @@ export interface RdnsRow extends StoredRow {
   readonly applied_position: number | null;
   readonly applied_ms: number | null;
   readonly failure: string | null;
+  /** The change was sent together with refused ones, and has yet to be tried apart from them. */
+  readonly held: boolean;
   readonly forward_confirmed: boolean | null;
 }
 
@@ -20,7 +22,7 @@ export const rdnsColumns = `r.uuid::text as uuid, r.sequence, r.owner_uuid::text
   ${milliseconds('r.created_at')} as created_ms, ${milliseconds('r.updated_at')} as updated_ms,
   null::float8 as expires_ms, r.change_xid::text::int8 as change_xid, r.change_position,
   r.deletion_marked_at is not null as deleted, r.applied_position, ${milliseconds('r.applied_at')} as applied_ms,
-  r.failure, r.forward_confirmed`;
+  r.failure, r.held_position is not distinct from r.change_position as held, r.forward_confirmed`;
 
 export interface ZoneRow {
   readonly uuid: string;

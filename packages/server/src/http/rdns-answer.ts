@@ -33,6 +33,7 @@ export function stateOf(row: RdnsRow, zone: ZoneRow | undefined): RecordState {
       changePosition: row.change_position,
       appliedPosition: row.applied_position,
       failure: row.failure,
+      held: row.held,
       deleted: row.deleted,
     },
     zone && factsOf(zone),

@@ -48,7 +48,7 @@ function signAfter(prefix: Buffer, plain: Buffer, of: TsigKey): Buffer {
 
 test('an answer is believed when it is signed with the key, for the request, in time, and unchanged', () => {
   fc.assert(
-    fc.property(key, fc.uint8Array({ minLength: 20, maxLength: 64 }), fc.nat(), (of, mac, where) => {
+    fc.property(key, fc.uint8Array({ minLength: 20, maxLength: 64, max: 254 }), fc.nat(), (of, mac, where) => {
       const requestMac = Buffer.from(mac);
       const message = answerTo(requestMac, of);
       const read = readServerMessage(message);

@@ -30,7 +30,7 @@ export function createEmbedded({ pool, uuid, zones, committed }: EmbeddedOptions
       committed();
       const published = await zones.published(uuid, position, publishedMilliseconds, closing.signal);
       return published
-        ? { ok: true, refused: new Map() }
+        ? { ok: true, refused: new Map(), untried: new Set() }
         : away('the embedded DNS server does not follow the change log');
     },
     async readBack(owners) {

@@ -1,8 +1,9 @@
 /**
  * Sends changes together as long as the server takes them, and finds those that it refuses by sending halves: servers
- * carry out a message whole or not at all, and do not say which change they mind.
+ * carry out a message whole or not at all, and do not say which change they mind. What the budget leaves no message for
+ * is untried, and never counts as refused: the rest is for another time.
  */
-import type { Applied, PtrChange, Trouble } from './port.ts';
+import type { Applied, Budget, PtrChange, Trouble } from './port.ts';
 
 export type Sent =
   | { readonly ok: true }
@@ -10,48 +11,44 @@ export type Sent =
   | { readonly ok: 'refused'; readonly reason: string }
   | Trouble;
 
-/** From this many on, three of them are tried alone first: where all are refused, halving would ask for each. */
-const manyChanges = 8;
+interface Found {
+  readonly refused: Map<string, string>;
+  readonly untried: Set<string>;
+}
 
+/** From the front: what is untried is the end of `changes`. The first message is not of the budget. */
 export async function applyByHalves(
   changes: readonly PtrChange[],
+  budget: Budget,
   send: (changes: readonly PtrChange[]) => Promise<Sent>,
 ): Promise<Applied> {
-  const refused = new Map<string, string>();
-  const trouble = await work(changes, send, refused, true);
-  return trouble ?? { ok: true, refused };
+  const found: Found = { refused: new Map(), untried: new Set() };
+  const trouble = await work(changes, budget, send, found);
+  return trouble ?? { ok: true, ...found };
 }
 
 async function work(
   changes: readonly PtrChange[],
+  budget: Budget,
   send: (changes: readonly PtrChange[]) => Promise<Sent>,
-  refused: Map<string, string>,
-  whole: boolean,
+  found: Found,
 ): Promise<Trouble | undefined> {
   const sent = await send(changes);
   if (sent.ok === true) return undefined;
   if (sent.ok === false) return sent;
-  const [first] = changes;
-  if (first === undefined || changes.length === 1) {
-    if (first !== undefined) refused.set(first.owner, sent.reason);
+  if (changes.length <= 1) {
+    for (const { owner } of changes) found.refused.set(owner, sent.reason);
     return undefined;
   }
   const middle = changes.length >> 1;
-  if (whole && changes.length >= manyChanges) {
-    const alone = [first, changes[middle], changes.at(-1)].filter((change) => change !== undefined);
-    let minded = 0;
-    for (const change of alone) {
-      const single = await send([change]);
-      if (single.ok === false) return single;
-      if (single.ok === 'refused') minded += 1;
+  for (const half of [changes.slice(0, middle), changes.slice(middle)]) {
+    if (budget.left <= 0) {
+      for (const { owner } of half) found.untried.add(owner);
+      continue;
     }
-    if (minded === alone.length) {
-      for (const { owner } of changes) refused.set(owner, sent.reason);
-      return undefined;
-    }
+    budget.left -= 1;
+    const trouble = await work(half, budget, send, found);
+    if (trouble !== undefined) return trouble;
   }
-  return (
-    (await work(changes.slice(0, middle), send, refused, false)) ??
-    (await work(changes.slice(middle), send, refused, false))
-  );
+  return undefined;
 }

@@ -21,9 +21,17 @@ export interface Trouble {
   readonly reason: string;
 }
 
+/** How many messages may yet be sent to find out which of several changes are refused; counted down. */
+export interface Budget {
+  left: number;
+}
+
 export type Applied =
-  /** All changes are served, but for those of the owners in `refused`, with the reason (a sentence). */
-  | { readonly ok: true; readonly refused: ReadonlyMap<string, string> }
+  /**
+   * All changes are served, but for those of the owners in `refused`, with the reason (a sentence), and in `untried`, of
+   * which nothing is known but that they were sent together with refused ones.
+   */
+  | { readonly ok: true; readonly refused: ReadonlyMap<string, string>; readonly untried: ReadonlySet<string> }
   /** Any part of the changes may have been carried out. Carrying them out again does no harm. */
   | Trouble;
 
@@ -32,8 +40,8 @@ export type ReadBack =
   { readonly ok: true; readonly targets: ReadonlyMap<string, readonly string[]> } | Trouble;
 
 export interface ZoneServer {
-  /** Owners are distinct. Resolves when the server has the changes. */
-  apply(changes: readonly PtrChange[]): Promise<Applied>;
+  /** Owners are distinct. Resolves when the server has the changes. Those in front are tried first. */
+  apply(changes: readonly PtrChange[], budget: Budget): Promise<Applied>;
   readBack(owners: readonly string[]): Promise<ReadBack>;
   /** Whether the server is there and has the zone. */
   probe(): Promise<{ readonly ok: true } | Trouble>;

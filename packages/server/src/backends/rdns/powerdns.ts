@@ -90,7 +90,7 @@ export function createPowerDns({ zone, server, apiKey, nameservers, ttlSeconds }
   }
 
   return {
-    apply: (changes): Promise<Applied> => applyByHalves(changes, patch),
+    apply: (changes, budget): Promise<Applied> => applyByHalves(changes, budget, patch),
     async readBack(owners): Promise<ReadBack> {
       const targets = new Map<string, readonly string[]>();
       const wanted = new Set(owners);

@@ -223,7 +223,6 @@ class Reconciler implements RdnsReconciler {
       uuid: stored.uuid,
       zone: reverseZoneFromTrusted(stored.zone),
       server: this.#serverOf(stored),
-      zones: () => this.#index,
       committed: () => tail.wake(),
       log,
       ...(compareEveryMilliseconds !== undefined && { compareEveryMilliseconds }),

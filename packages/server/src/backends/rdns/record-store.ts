@@ -1,6 +1,6 @@
 /**
- * The reconciler's statements: which records a DNS server has yet to take, what it took, how it does. Every write makes its
- * entry in the change log. Owns no decision.
+ * The reconciler's statements: the zones, how their DNS servers do, and the records that these are said to have (those
+ * that they have yet to take: open-records.ts). Every write makes its entry in the change log. Owns no decision.
  *
  * What marks a record in the DNS as ours is its row here: an address that has one, live or marked for deletion, is a name
  * whose PTR records Levee writes. Names without a row are never written.
@@ -31,78 +31,20 @@ export async function loadStoredZones(pool: Pool): Promise<StoredZone[]> {
   return (await pool.query<StoredZone>({ name: 'rdns_stored_zones', text: zonesText })).rows;
 }
 
-/** One record that its server does not have as it is here. */
-export interface OpenRecord {
+/** A zone as a worker knows it. */
+export interface PlacedZone {
   readonly uuid: string;
-  readonly address: string;
-  readonly changePosition: number;
-  readonly deleted: boolean;
-  /** What is to stand there now: of a deleted record, what its successor says. */
-  readonly target: string | null;
-  readonly failure: string | null;
+  readonly zone: ReverseZone;
 }
 
-function endsOf({ range: { family, start, end } }: ReverseZone): [first: string, last: string] {
-  return [formatAddress({ family, value: start }), formatAddress({ family, value: end })];
-}
+/** Whether an `rdns_record r` stands in a zone: inside it, and in no narrower one. $1 to $3 are `ownValues`. */
+export const ownText = `r.address between $1 and $2 and not exists (
+    select from rdns_zone n where n.first_address >= $1 and n.last_address <= $2 and n.uuid <> $3
+      and r.address between n.first_address and n.last_address)`;
 
-/** In order of their changes, after the one with that position; also of the narrower zones inside. */
-export async function loadOpen(
-  pool: Pool,
-  zone: ReverseZone,
-  failed: boolean,
-  after: number,
-  limit: number,
-): Promise<OpenRecord[]> {
-  const { rows } = await pool.query<OpenRecord>({
-    name: 'rdns_open',
-    text: `select r.uuid::text as uuid, host(r.address) as address, r.change_position as "changePosition",
-        r.deletion_marked_at is not null as deleted, r.failure,
-        (select l.record from rdns_record l where l.address = r.address and l.deletion_marked_at is null) as target
-      from rdns_record r
-      where r.applied_position is distinct from r.change_position and r.address between $1 and $2
-        and (r.failure is not null) = $3 and r.change_position > $4
-      order by r.change_position limit $5`,
-    values: [...endsOf(zone), failed, after, limit],
-  });
-  return rows;
-}
-
-export interface Taken {
-  readonly uuid: string;
-  /** The change that was carried out. */
-  readonly position: number;
-  /** Why it was not. */
-  readonly failure: string | null;
-}
-
-/** A deleted record that the server let go of is no more. Says how many rows are different. */
-export async function saveTaken(pool: Pool, taken: readonly Taken[]): Promise<number> {
-  const { rows } = await pool.query<{ count: number }>({
-    name: 'rdns_taken',
-    text: `with taken as (
-        select * from unnest($1::uuid[], $2::int8[], $3::text[]) t (uuid, position, failure)
-      ), gone as (
-        delete from rdns_record r using taken t
-        where r.uuid = t.uuid and t.failure is null and r.change_position = t.position and r.deletion_marked_at is not null
-        returning r.uuid
-      ), kept as (
-        update rdns_record r set failure = t.failure,
-          applied_position = case when t.failure is null then t.position else r.applied_position end,
-          applied_at = case when t.failure is null then date_trunc('milliseconds', clock_timestamp()) else r.applied_at end
-        from taken t
-        where r.uuid = t.uuid and (t.failure is not null or r.deletion_marked_at is null)
-          and r.change_position = t.position
-          and (t.failure is distinct from r.failure or r.applied_position is distinct from t.position)
-        returning r.uuid
-      ), logged as (
-        insert into change (kind, object_uuid)
-        select 'rdns', uuid from (select uuid from gone union all select uuid from kept) changed returning 1
-      )
-      select count(*) as count from logged`,
-    values: [taken.map(({ uuid }) => uuid), taken.map(({ position }) => position), taken.map(({ failure }) => failure)],
-  });
-  return rows[0]?.count ?? 0;
+export function ownValues({ uuid, zone }: PlacedZone): [first: string, last: string, uuid: string] {
+  const { family, start, end } = zone.range;
+  return [formatAddress({ family, value: start }), formatAddress({ family, value: end }), uuid];
 }
 
 /** A record that its server is said to have. */
@@ -115,18 +57,18 @@ export interface AppliedRecord {
 
 export async function loadApplied(
   pool: Pool,
-  zone: ReverseZone,
+  zone: PlacedZone,
   after: string | null,
   limit: number,
 ): Promise<AppliedRecord[]> {
   const { rows } = await pool.query<AppliedRecord>({
     name: 'rdns_applied',
-    text: `select uuid::text as uuid, host(address) as address, record, change_position as position
-      from rdns_record
-      where deletion_marked_at is null and applied_position = change_position and address between $1 and $2
-        and ($3::inet is null or address > $3)
-      order by address limit $4`,
-    values: [...endsOf(zone), after, limit],
+    text: `select r.uuid::text as uuid, host(r.address) as address, r.record, r.change_position as position
+      from rdns_record r
+      where r.deletion_marked_at is null and r.applied_position = r.change_position and ${ownText}
+        and ($4::inet is null or r.address > $4)
+      order by r.address limit $5`,
+    values: [...ownValues(zone), after, limit],
   });
   return rows;
 }

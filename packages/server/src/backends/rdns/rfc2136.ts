@@ -131,17 +131,19 @@ export function createRfc2136({
   }
 
   return {
-    async apply(changes): Promise<Applied> {
+    async apply(changes, budget): Promise<Applied> {
       const refused = new Map<string, string>();
+      const untried = new Set<string>();
       for (const batch of batchesOf(changes)) {
-        const applied = await applyByHalves(batch, update);
+        const applied = await applyByHalves(batch, budget, update);
         if (!applied.ok) return applied;
-        const taken = batch.filter(({ owner }) => !applied.refused.has(owner));
+        for (const owner of applied.untried) untried.add(owner);
+        const taken = batch.filter(({ owner }) => !applied.refused.has(owner) && !applied.untried.has(owner));
         const missing = await notServed(taken);
         if ('ok' in missing) return missing;
         for (const [owner, reason] of [...applied.refused, ...missing]) refused.set(owner, reason);
       }
-      return { ok: true, refused };
+      return { ok: true, refused, untried };
     },
     async readBack(owners): Promise<ReadBack> {
       const found = await lookUpAll(owners);

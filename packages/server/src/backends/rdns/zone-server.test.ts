@@ -64,7 +64,7 @@ for (const driver of drivers) {
       return read.targets.get(owner);
     };
     const applied = async (changes: readonly PtrChange[], of = server) => {
-      const outcome = await of.apply(changes);
+      const outcome = await of.apply(changes, { left: 50 });
       assert.ok(outcome.ok, JSON.stringify(outcome));
       return outcome.refused;
     };
@@ -148,7 +148,9 @@ for (const driver of drivers) {
 
       test('is told that a zone is not there', async () => {
         const missing = open('100.51.198.in-addr.arpa');
-        const outcome = await missing.apply([{ owner: '1.100.51.198.in-addr.arpa', target: 'x.example.net' }]);
+        const outcome = await missing.apply([{ owner: '1.100.51.198.in-addr.arpa', target: 'x.example.net' }], {
+          left: 50,
+        });
         assert.ok(!outcome.ok);
         assert.equal(outcome.trouble, 'refused');
         assert.match(outcome.reason, /NOTAUTH|no such zone/);
@@ -158,7 +160,7 @@ for (const driver of drivers) {
         const change = { owner: `7.${zone}`, target: 'back.example.net' };
         await primary?.kill();
         for (const outcome of [
-          await server.apply([change]),
+          await server.apply([change], { left: 50 }),
           await server.probe(),
           await server.readBack([change.owner]),
         ]) {
@@ -175,7 +177,7 @@ for (const driver of drivers) {
     test('gives up what is asked after it was closed', async () => {
       const closed = open(zone);
       closed.close();
-      const outcome = await closed.apply([{ owner: `7.${zone}`, target: 'x.example.net' }]);
+      const outcome = await closed.apply([{ owner: `7.${zone}`, target: 'x.example.net' }], { left: 50 });
       assert.ok(!outcome.ok);
     });
   });
@@ -208,7 +210,7 @@ describe('keys', () => {
         ttlSeconds: 300,
         ...more,
       });
-      const outcome = await server.apply([change]);
+      const outcome = await server.apply([change], { left: 50 });
       server.close();
       assert.ok(!outcome.ok);
       assert.equal(outcome.trouble, 'refused');
@@ -220,7 +222,7 @@ describe('keys', () => {
 
   test('without a key an update is refused as what it is', async () => {
     const server = createRfc2136({ zone, server: `127.0.0.1:${primary.port}`, ttlSeconds: 300 });
-    const outcome = await server.apply([change]);
+    const outcome = await server.apply([change], { left: 50 });
     server.close();
     assert.ok(outcome.ok);
     assert.match(outcome.refused.get(change.owner) ?? '', /from this address, without a key \(REFUSED\)/);
@@ -228,7 +230,7 @@ describe('keys', () => {
 
   test('a wrong API key is told and not shown', async () => {
     const server = createPowerDns({ zone, server: powerDns.url ?? '', apiKey: 'not-this-one', ttlSeconds: 300 });
-    const outcome = await server.apply([change]);
+    const outcome = await server.apply([change], { left: 50 });
     server.close();
     assert.deepEqual(outcome, { ok: false, trouble: 'refused', reason: 'it does not accept the API key' });
   });
@@ -244,7 +246,7 @@ describe('keys', () => {
       nameservers,
     };
     const server = createPowerDns(options);
-    const outcome = await server.apply([{ owner: `5.${made}`, target: 'made.example.net' }]);
+    const outcome = await server.apply([{ owner: `5.${made}`, target: 'made.example.net' }], { left: 50 });
     server.close();
     assert.ok(outcome.ok && outcome.refused.size === 0, JSON.stringify(outcome));
     assert.deepEqual(await digPointers(powerDns.port, `5.${made}`), ['made.example.net']);

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { reverseZoneFromTrusted } from '@levee/core/rdns/reverse-name.ts';
-import { ZoneIndex } from '@levee/core/rdns/zone-index.ts';
 import fc from 'fast-check';
 import type { Database } from '../../store/database.ts';
 import { type SeededProvider, seedProvider } from '../../store/testing/seed.ts';
@@ -15,11 +14,15 @@ const zone = '18.198.in-addr.arpa';
 const inner = '9.18.198.in-addr.arpa';
 const placed = reverseZoneFromTrusted(zone);
 
+const started: ZoneWorker[] = [];
 let postgres: TestPostgres;
 before(async () => {
   postgres = await startTestPostgres();
 });
-after(() => postgres?.stop());
+after(async () => {
+  await Promise.all(started.map((worker) => worker.stop()));
+  await postgres?.stop();
+});
 
 interface Rig {
   readonly database: Database;
@@ -31,23 +34,24 @@ interface Rig {
   remove(address: string): Promise<void>;
 }
 
-async function rig(compareEveryMilliseconds = 600_000, others: readonly string[] = []): Promise<Rig> {
+async function rig(compareEveryMilliseconds = 600_000, prefix?: string): Promise<Rig> {
   const database = await postgres.createDatabase();
-  const provider = await seedProvider(database.pool);
+  const provider = await seedProvider(database.pool, prefix);
   const uuid = await seedZone(database.pool, zone, 'rfc2136');
   const server = createFakeServer(zone);
-  const zones = new ZoneIndex([placed, ...others.map(reverseZoneFromTrusted)]);
-  const start = (of = server) =>
-    startZoneWorker({
+  const start = (of = server) => {
+    const worker = startZoneWorker({
       pool: database.pool,
       uuid,
       zone: placed,
       server: of,
-      zones: () => zones,
       committed: () => {},
       log: () => {},
       compareEveryMilliseconds,
     });
+    started.push(worker);
+    return worker;
+  };
   const self: Rig = {
     database,
     provider,
@@ -97,23 +101,64 @@ test('a record that is refused is tried again by itself, and holds up no other',
   await given.worker.stop();
 });
 
-test('a server that refuses one by one what it refuses at all is not asked for each of many records', async () => {
-  const given = await rig();
+test('one account whose records are all refused costs a bounded number of messages at a time, and no other waits for it', async () => {
+  const given = await rig(600_000, '198.18.0.0/24');
   await given.worker.stop();
-  for (let last = 1; last <= 60; last++) {
+  const other = await seedProvider(given.database.pool, '198.18.1.0/24');
+  for (let last = 1; last <= 200; last++) {
     given.server.refuses.add(owner(`${last}.0`));
     await seedRecord(given.database.pool, given.provider, `198.18.0.${last}`, 'x.example.net');
+    if (last === 100) await seedRecord(given.database.pool, other, '198.18.1.1', 'y.example.net');
   }
   const server = Object.assign(createFakeServer(zone), { refuses: given.server.refuses });
   given.worker = given.start(server);
-  const failed = async () => (await readRecords(given.database.pool)).filter((row) => row.failure !== null).length;
-  await waitUntil(async () => (await failed()) === 60, 'all failed');
-  assert.ok(server.messages < 20, `${server.messages} messages for 60 records`);
+  const rows = () => readRecords(given.database.pool);
+  await waitUntil(() => server.records.has(owner('1.1')), 'what stood in the middle of them is there');
+  assert.ok(server.messages < 250, `${server.messages} messages before it`);
+  const seen = (await rows()).find(({ failure, held }) => failure === null && held);
+  assert.ok(seen !== undefined, 'others are still to be tried');
+  await seedRecord(given.database.pool, other, '198.18.1.2', 'z.example.net');
+  const before = server.messages;
+  given.worker.wake();
+  await waitUntil(() => server.records.has(owner('2.1')), 'a fresh one is there');
+  assert.ok(server.messages - before < 250, `${server.messages - before} messages before it`);
+  await waitUntil(
+    async () => (await rows()).filter(({ failure }) => failure !== null).length === 200,
+    'all failed',
+    20_000,
+  );
+  assert.ok(server.messages < 1_000, `${server.messages} messages for 200 records`);
+  await given.worker.stop();
+});
+
+test('whichever names a server refuses, exactly those end failed and all others applied', async () => {
+  const given = await rig();
+  const numbers = fc.uniqueArray(fc.integer({ min: 1, max: 60 }), { maxLength: 60 });
+  await fc.assert(
+    fc.asyncProperty(numbers, async (refused) => {
+      await given.worker.stop();
+      const server = createFakeServer(zone);
+      for (const number of refused) server.refuses.add(owner(`${number}.0`));
+      for (let number = 1; number <= 60; number++)
+        await seedRecord(given.database.pool, given.provider, `198.18.0.${number}`, 'x.example.net');
+      given.worker = given.start(server);
+      await waitUntil(
+        async () => (await readRecords(given.database.pool)).every((row) => row.applied || row.failure !== null),
+        'each is applied or failed',
+      );
+      const failed = (await readRecords(given.database.pool)).filter(({ applied }) => !applied);
+      const numbersOf = failed.map(({ address }) => Number(address.split('.')[3]));
+      assert.deepEqual(numbersOf.sort(), [...refused].sort());
+      assert.equal(server.records.size, 60 - refused.length);
+    }),
+    { numRuns: 8 },
+  );
   await given.worker.stop();
 });
 
 test('a narrower zone inside is left to its own worker', async () => {
-  const given = await rig(600_000, [inner]);
+  const given = await rig();
+  await seedZone(given.database.pool, inner, 'rfc2136');
   await given.put('198.18.9.1', 'inner.example.net');
   await given.put('198.18.8.1', 'outer.example.net');
   await waitUntil(() => given.server.records.has(owner('1.8')), 'the outer is there');

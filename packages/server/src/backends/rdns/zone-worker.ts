@@ -5,26 +5,17 @@
  */
 import { parseAddress } from '@levee/core/net/address.ts';
 import { ownerName, type ReverseZone } from '@levee/core/rdns/reverse-name.ts';
-import type { ZoneIndex } from '@levee/core/rdns/zone-index.ts';
 import type pg from 'pg';
-import type { PtrChange, Trouble, ZoneServer } from './port.ts';
-import {
-  type AppliedRecord,
-  loadApplied,
-  loadOpen,
-  type OpenRecord,
-  reopen,
-  saveStanding,
-  saveTaken,
-} from './record-store.ts';
+import { DoubtfulRecords, messagesPerVisit, type SentRecords } from './doubtful-records.ts';
+import { loadFresh, type OpenRecord, saveHeld, saveTaken } from './open-records.ts';
+import type { Budget, PtrChange, Trouble, ZoneServer } from './port.ts';
+import { type AppliedRecord, loadApplied, reopen, saveStanding } from './record-store.ts';
 
 export interface ZoneWorkerOptions {
   readonly pool: pg.Pool;
   readonly uuid: string;
   readonly zone: ReverseZone;
   readonly server: ZoneServer;
-  /** All zones: an address inside this one may belong to a narrower one. */
-  readonly zones: () => ZoneIndex<ReverseZone>;
   /** Something was written to the change log. */
   readonly committed: () => void;
   readonly log: (message: string) => void;
@@ -48,9 +39,9 @@ const firstRetryMilliseconds = 50;
 const longestRetryMilliseconds = 600;
 /** That a trouble goes on is noted so often; that it begins, changes or ends at once. */
 const noteEveryMilliseconds = 10_000;
-/** Of records that the server refused one by one. */
-const firstFailedMilliseconds = 1_000;
-const longestFailedMilliseconds = 5_000;
+/** Between the rounds that find out which records are refused: fresh ones get in between. */
+const heldPace = { firstMilliseconds: 50, longestMilliseconds: 50 };
+const failedPace = { firstMilliseconds: 1_000, longestMilliseconds: 5_000 };
 
 export function startZoneWorker(options: ZoneWorkerOptions): ZoneWorker {
   const worker = new Worker(options);
@@ -74,9 +65,8 @@ class Worker {
   /** While the server is in trouble: not before. */
   #retryAt = 0;
   #retryMilliseconds = firstRetryMilliseconds;
-  /** Undefined: nothing is known to have failed; at first everything may have. */
-  #failedAt: number | undefined = 0;
-  #failedMilliseconds = firstFailedMilliseconds;
+  readonly #held: DoubtfulRecords;
+  readonly #failed: DoubtfulRecords;
   #compareAt = 0;
   #probeAt = 0;
   #trouble: Trouble['trouble'] | undefined;
@@ -85,6 +75,9 @@ class Worker {
 
   constructor(options: ZoneWorkerOptions) {
     this.#options = { compareEveryMilliseconds: 600_000, probeEveryMilliseconds: 15_000, ...options };
+    const { pool } = options;
+    this.#held = new DoubtfulRecords({ pool, zone: options, kind: 'held', pace: heldPace });
+    this.#failed = new DoubtfulRecords({ pool, zone: options, kind: 'failed', pace: failedPace });
   }
 
   wake(): void {
@@ -118,15 +111,18 @@ class Worker {
   }
 
   async #round(): Promise<void> {
-    if ((await this.#applyOpen(false)) === 'trouble') return;
-    if (this.#failedAt !== undefined && Date.now() >= this.#failedAt) {
-      if ((await this.#applyOpen(true)) === 'trouble') return;
+    if ((await this.#applyFresh()) === 'trouble') return;
+    if (Date.now() >= this.#held.dueAt) {
+      if ((await this.#held.round((...records) => this.#sendAnew(...records))) === 'trouble') return;
+    }
+    if (Date.now() >= this.#failed.dueAt) {
+      if ((await this.#failed.round((...records) => this.#send(...records))) === 'trouble') return;
     }
     if (Date.now() >= this.#compareAt) {
       if ((await this.#compare()) === 'trouble') return;
       this.#compareAt = Date.now() + this.#options.compareEveryMilliseconds;
       // What was found different is open now.
-      if ((await this.#applyOpen(false)) === 'trouble') return;
+      if ((await this.#applyFresh()) === 'trouble') return;
     }
     if (Date.now() >= this.#probeAt) {
       const probed = await this.#options.server.probe();
@@ -135,44 +131,52 @@ class Worker {
     }
   }
 
-  /** In messages of many records, until nothing is open that has not failed (or: of what failed, each once). */
-  async #applyOpen(failed: boolean): Promise<Round> {
-    const { pool, zone } = this.#options;
-    let stillFailed = false;
+  /** In messages of many records, until nothing is fresh. What a refused message leaves in doubt is held for later. */
+  async #applyFresh(): Promise<Round> {
+    const { pool } = this.#options;
+    const budget = { left: messagesPerVisit };
     let after = 0;
     while (!this.#stopped) {
-      const open = await loadOpen(pool, zone, failed, after, batchRecords);
-      const last = open.at(-1);
+      const fresh = await loadFresh(pool, this.#options, after, batchRecords);
+      const last = fresh.at(-1);
       if (last === undefined) break;
       after = last.changePosition;
-      const own = open.filter((record) => this.#isOwn(record.address));
-      if (own.length > 0) {
-        const applied = await this.#options.server.apply(changesOf(zone, own));
-        if (this.#stopped) return 'trouble';
-        if (!applied.ok) return this.#inTrouble(applied);
-        const taken = own.map((record) => ({
-          uuid: record.uuid,
-          position: record.changePosition,
-          failure: applied.refused.get(ownerOf(zone, record.address)) ?? null,
-        }));
-        if ((await saveTaken(pool, taken)) > 0) this.#options.committed();
-        const reason = taken.find(({ failure }) => failure !== null)?.failure ?? null;
-        if (reason !== null) stillFailed = true;
-        await this.#well(reason);
+      const sent = await this.#sendAnew(fresh, budget);
+      if (sent === 'trouble') return 'trouble';
+      if (sent.untried.length > 0) {
+        await saveHeld(pool, sent.untried);
+        this.#options.committed();
+        this.#held.added();
       }
       // A record that changed meanwhile is open again, behind this one.
-      if (open.length < batchRecords) break;
-    }
-    if (failed) {
-      this.#failedAt = stillFailed ? Date.now() + this.#failedMilliseconds : undefined;
-      this.#failedMilliseconds = stillFailed
-        ? Math.min(this.#failedMilliseconds * 2, longestFailedMilliseconds)
-        : firstFailedMilliseconds;
-    } else if (stillFailed) {
-      this.#failedMilliseconds = firstFailedMilliseconds;
-      this.#failedAt = Date.now() + this.#failedMilliseconds;
+      if (fresh.length < batchRecords) break;
     }
     return 'done';
+  }
+
+  /** Of records that have not failed before. */
+  async #sendAnew(records: readonly OpenRecord[], budget: Budget): Promise<SentRecords | 'trouble'> {
+    const sent = await this.#send(records, budget);
+    if (sent !== 'trouble' && sent.refused > 0) this.#failed.added();
+    return sent;
+  }
+
+  /** Says of the records what became of them. */
+  async #send(records: readonly OpenRecord[], budget: Budget): Promise<SentRecords | 'trouble'> {
+    const { pool, zone, server } = this.#options;
+    const applied = await server.apply(changesOf(zone, records), budget);
+    if (this.#stopped) return 'trouble';
+    if (!applied.ok) return this.#inTrouble(applied);
+    const [untried, tried] = partition(records, ({ address }) => applied.untried.has(ownerOf(zone, address)));
+    const taken = tried.map((record) => ({
+      uuid: record.uuid,
+      position: record.changePosition,
+      failure: applied.refused.get(ownerOf(zone, record.address)) ?? null,
+    }));
+    if ((await saveTaken(pool, taken)) > 0) this.#options.committed();
+    const refused = taken.filter(({ failure }) => failure !== null);
+    await this.#well(refused[0]?.failure ?? null);
+    return { refused: refused.length, untried };
   }
 
   /** What the server has against what it is said to have. Names without a row of ours are not looked at. */
@@ -180,13 +184,12 @@ class Worker {
     const { pool, zone, server, log } = this.#options;
     let after: string | null = null;
     while (!this.#stopped) {
-      const applied: AppliedRecord[] = await loadApplied(pool, zone, after, comparedRecords);
-      const own = applied.filter((record) => this.#isOwn(record.address));
-      if (own.length > 0) {
-        const read = await server.readBack(own.map((record) => ownerOf(zone, record.address)));
+      const applied: AppliedRecord[] = await loadApplied(pool, this.#options, after, comparedRecords);
+      if (applied.length > 0) {
+        const read = await server.readBack(applied.map((record) => ownerOf(zone, record.address)));
         if (this.#stopped) return 'trouble';
         if (!read.ok) return this.#inTrouble(read);
-        const drifted = own.filter((record) => {
+        const drifted = applied.filter((record) => {
           const targets = read.targets.get(ownerOf(zone, record.address));
           return targets !== undefined && !(targets.length === 1 && targets[0] === record.record);
         });
@@ -200,11 +203,6 @@ class Worker {
       after = applied.at(-1)?.address ?? null;
     }
     return 'done';
-  }
-
-  #isOwn(address: string): boolean {
-    const read = parseAddress(address);
-    return read.ok && this.#options.zones().match(read.address)?.name === this.#options.zone.name;
   }
 
   async #well(refusal: string | null): Promise<void> {
@@ -226,7 +224,7 @@ class Worker {
     this.#probeAt = Date.now() + this.#options.probeEveryMilliseconds;
   }
 
-  async #inTrouble({ trouble, reason }: Trouble): Promise<Round> {
+  async #inTrouble({ trouble, reason }: Trouble): Promise<'trouble'> {
     // It was closed under way: nothing is known of the server.
     if (this.#stopped) return 'trouble';
     const { pool, uuid, zone, log } = this.#options;
@@ -247,7 +245,7 @@ class Worker {
     const due =
       this.#trouble !== undefined || Date.now() < this.#retryAt
         ? this.#retryAt
-        : Math.min(this.#failedAt ?? Number.POSITIVE_INFINITY, this.#compareAt, this.#probeAt);
+        : Math.min(this.#held.dueAt, this.#failed.dueAt, this.#compareAt, this.#probeAt);
     const milliseconds = due - Date.now();
     // While the server is in trouble, what is new waits with the rest.
     const held = Date.now() < this.#retryAt;
@@ -279,4 +277,9 @@ function changesOf(zone: ReverseZone, records: readonly OpenRecord[]): PtrChange
     changes.set(owner, { owner, target: target ?? undefined });
   }
   return [...changes.values()];
+}
+
+function partition<T>(all: readonly T[], holds: (each: T) => boolean): [yes: T[], no: T[]] {
+  const { yes = [], no = [] } = Object.groupBy(all, (each) => (holds(each) ? 'yes' : 'no'));
+  return [yes, no];
 }

@@ -50,6 +50,8 @@ create table rdns_record (
   applied_at timestamptz,
   -- Why the server does not have the present change, as far as it concerns this record alone.
   failure text,
+  -- The change_position that was sent together with refused ones and has not been tried apart from them.
+  held_position bigint,
   -- Whether the name resolves back to the address; null: not known.
   forward_confirmed boolean,
   -- When that is to be asked next; null: now.

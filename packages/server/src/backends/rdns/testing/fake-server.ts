@@ -32,7 +32,7 @@ export function createFakeServer(zone: string): FakeServer {
     trouble: undefined,
     refuses: new Set(),
     messages: 0,
-    apply: (changes) => applyByHalves(changes, send),
+    apply: (changes, budget) => applyByHalves(changes, budget, send),
     async readBack(owners) {
       const targets = owners.map((owner): [string, string[]] => {
         const target = self.records.get(owner);

@@ -81,8 +81,12 @@ function primary({ port, zones, launch, remove, url, apiKey }: Program): Primary
   };
 }
 
-/** `records`: lines in every zone. */
-export async function bindPrimary(zones: readonly string[], records: readonly string[] = []): Promise<Primary> {
+/** `records`: lines in every zone. `denied`: names in every zone that the key may not write. */
+export async function bindPrimary(
+  zones: readonly string[],
+  records: readonly string[] = [],
+  denied: readonly string[] = ['99'],
+): Promise<Primary> {
   const folder = makeFolder('named');
   const port = await freePort();
   chmodSync(folder.path, 0o777);
@@ -95,11 +99,11 @@ export async function bindPrimary(zones: readonly string[], records: readonly st
     '  notify no; allow-transfer { none; };',
     '};',
     'controls { };',
-    // A name that the key may not write, in every zone.
     ...zones.map((zone) =>
       [
-        `zone "${zone}" { type primary; file "${fileOf(zone)}";`,
-        `update-policy { deny ${testKey.name} name "99.${zone}"; grant ${testKey.name} zonesub PTR; }; };`,
+        `zone "${zone}" { type primary; file "${fileOf(zone)}"; update-policy {`,
+        ...denied.map((label) => `deny ${testKey.name} name "${label}.${zone}";`),
+        `grant ${testKey.name} zonesub PTR; }; };`,
       ].join(' '),
     ),
   ];

@@ -62,12 +62,13 @@ export interface RecordRow {
   readonly deleted: boolean;
   readonly applied: boolean;
   readonly failure: string | null;
+  readonly held: boolean;
 }
 
 export async function readRecords(pool: Pool): Promise<RecordRow[]> {
   const { rows } = await pool.query<RecordRow>(
     `select host(address) as address, record, deletion_marked_at is not null as deleted, failure,
-      applied_position is not distinct from change_position as applied from rdns_record order by address`,
+      held_position is not distinct from change_position as held, applied_position is not distinct from change_position as applied from rdns_record order by address`,
   );
   return rows;
 }
