@@ -27,6 +27,7 @@ export async function meetErrors(scene: ErrorScene): Promise<ReadonlyMap<ErrorCo
     missing_api_key: [whoami],
     invalid_api_key: [{ ...whoami, key: 'lv_u_mistyped' }],
     source_not_allowed: [{ ...whoami, key: await stage.keyOf(userUuid, { sources: ['192.0.2.0/24'] }) }],
+    operation_not_allowed: [{ ...whoami, key: await stage.keyOf(userUuid, { operations: ['listAttacks'] }) }],
     read_only_key: [create(JSON.stringify(rule), { key: await stage.keyOf(userUuid, { read_only: true }) })],
     provider_key_required: [{ method: 'GET', path: '/provider/firewall/rule', key: userKey }],
     operator_key_required: [{ method: 'GET', path: '/operator/provider', key: userKey }],
