@@ -38,11 +38,12 @@ export const rdnsOperations: readonly Operation[] = [
     path: '/rdns',
     summary: 'Update an rDNS record',
     description:
-      "Whoever may act on the address may change its record: one that a provider made before it gave the address to a user becomes the user's.",
+      'Whoever may act on the address may change its record: one that a provider made before it gave the address to a ' +
+      "user becomes the user's, and counts in the user's quota.",
     access: 'write',
     body: rdnsWrite,
     answer: rdnsRecord,
-    errors: ['validation_failed', 'ip_not_allowed', 'not_found'],
+    errors: ['validation_failed', 'ip_not_allowed', 'not_found', 'quota_exceeded'],
     waits: true,
     example: { body: rdnsExample },
   },

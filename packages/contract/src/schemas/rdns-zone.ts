@@ -43,9 +43,10 @@ const nameservers = Type.Array(Type.String({ maxLength: 254 }), {
     '`embedded`: host names of the name servers, the primary first; without them it is `localhost`, good for ' +
     'nothing but trying out. `powerdns`: when given, a zone that the server does not have yet is created with them.',
 });
+/** As long as a name of the SOA record can be, which it becomes (RFC 1035, 2.3.4 and 8). */
 const admin = Type.String({
   minLength: 3,
-  maxLength: 254,
+  maxLength: 253,
   description: '`embedded`: mailbox of whoever looks after the zone, for its SOA record.',
   examples: ['hostmaster@example.net'],
 });

@@ -78,6 +78,12 @@ for (const [what, fields, field, code] of [
     '/secondaries/1',
     'duplicate',
   ],
+  [
+    'an admin too long for the SOA record once its host is in the form of the DNS',
+    { driver: 'embedded', admin: `${'a'.repeat(60)}@${'ä'.repeat(50)}.${'b'.repeat(60)}.${'c'.repeat(60)}.example` },
+    '/admin',
+    'malformed',
+  ],
   ['an admin without @', { driver: 'embedded', admin: 'hostmaster.example.net' }, '/admin', 'malformed'],
 ] as const satisfies readonly (readonly [string, ZoneFields, string, string])[]) {
   test(`${what} is refused as ${code} at ${field}, and no secret is repeated`, () => {

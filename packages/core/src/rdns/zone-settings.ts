@@ -53,6 +53,7 @@ export type ZoneSettingsResult =
 /** A corrected record is seen by everyone within five minutes. */
 export const defaultTtlSeconds = 300;
 export const dnsPort = 53;
+const longestMailbox = 253;
 
 type SettingName = Exclude<keyof ZoneFields, 'driver'>;
 
@@ -214,8 +215,12 @@ function readAdmin(given: string | null | undefined, problems: Problem[]): strin
   const at = given.lastIndexOf('@');
   const local = given.slice(0, at);
   const host = parseHostName(given.slice(at + 1));
-  if (at > 0 && host.ok && /^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,63}$/.test(local)) return `${local}@${host.name}`;
-  const sentence = `must be the mailbox of whoever looks after the zone, such as hostmaster@example.net; received ${quote(given)}`;
+  if (at > 0 && host.ok && /^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,63}$/.test(local)) {
+    const mailbox = `${local}@${host.name}`;
+    // A Unicode host name grows; the SOA record holds no longer name (RFC 1035, 2.3.4).
+    if (mailbox.length <= longestMailbox) return mailbox;
+  }
+  const sentence = `must be the mailbox of whoever looks after the zone, such as hostmaster@example.net, at most ${longestMailbox} characters with its host name as the DNS writes it; received ${quote(given)}`;
   problems.push(problem(['admin'], 'malformed', sentence));
   return undefined;
 }

@@ -1,11 +1,12 @@
 /**
  * Points an address' PTR record at another name. Whoever may have a record there may change the one that is: it becomes
- * the caller's when its owner has given the address away since.
+ * the caller's when its owner has given the address away since, if the caller's quota has room for it.
  */
 import type { Caller } from './caller.ts';
 import type { Executor } from './executor.ts';
 import { done, type Outcome, refuse } from './outcome.ts';
 import { findPlace, notAllowed } from './own-space.ts';
+import { withinQuota } from './quota.ts';
 import { type RdnsRow, rdnsColumns } from './rdns-row.ts';
 
 const lockStatement = {
@@ -44,10 +45,21 @@ export async function updateRdns(
   if (place === undefined) return refuse('ip_not_allowed', notAllowed('/ips', address, caller));
   const [before] = await executor.rows<RdnsRow>(lockStatement, [address]);
   if (before === undefined) return refuse('not_found', noRecord(address));
+  const room = await roomFor(executor, caller, before);
+  if (!room.ok) return room;
   const values = [before.uuid, record, caller.accountUuid, place.provider_uuid, place.subnet];
   const [row] = await executor.rows<RdnsRow>(updateStatement, values);
   if (row === undefined) throw new Error('a locked row is gone');
   return done({ before, row });
+}
+
+/** For what the caller did not hold before. What a provider holds in all is the same when one of its users takes over. */
+async function roomFor(executor: Executor, caller: Caller, before: RdnsRow): Promise<Outcome<undefined>> {
+  const { accountUuid, providerUuid } = caller;
+  if (before.owner_uuid === accountUuid) return done(undefined);
+  const isHeld = before.provider_uuid === providerUuid;
+  if (isHeld && caller.role === 'provider') return done(undefined);
+  return withinQuota(executor, { accountUuid, providerUuid: isHeld ? null : providerUuid }, 'rdns', 1);
 }
 
 export function noRecord(address: string) {

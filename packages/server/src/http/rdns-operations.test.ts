@@ -69,6 +69,25 @@ test('whoever holds the address now changes its record, whoever made it', async 
   assert.equal((await call('createRdns', later, { ips, record: 'again.example.net' })).status, 200, 'free at once');
 });
 
+test("a record that is taken over counts for its new owner, whose quota it needs; its provider's holds it already", async () => {
+  const [first, second] = ['203.0.113.64', '203.0.113.65'];
+  for (const ips of [first, second]) await call('createRdns', provider, { ips, record: 'old.example.net' });
+  const later = await api.user(provider, ['203.0.113.64/28']);
+  const put = (ips: string, record: string) => call('updateRdns', later, { ips, record });
+  const limit = (holder: Holder, rdns: number | null) =>
+    api.call('setQuota', { account_uuid: holder.uuid }, { key: api.operatorKey, body: { rdns } });
+  await limit(provider, 1);
+  await limit(later, 1);
+  assert.equal((await put(first, 'new.example.net')).status, 200);
+  const refused = await put(second, 'new.example.net');
+  assert.equal(refused.status, 429, refused.text);
+  assert.deepEqual(refused.body.details[0].quota, { kind: 'rdns', maximum: 1, used: 1 });
+  const [kept] = await list(provider, `?ip=${second}`);
+  assert.deepEqual([kept.owner_uuid, kept.record], [provider.uuid, 'old.example.net']);
+  assert.equal((await put(first, 'newer.example.net')).status, 200, 'its own may always be changed');
+  await limit(provider, null);
+});
+
 test('zones nest or are apart, and each counts its own records', async () => {
   const put = (zone: string) => zoneCall('createRdnsZone', { zone, driver: 'rfc2136', server: '127.0.0.1:9' });
   const wide = await put('113.0.203.in-addr.arpa');

@@ -30,7 +30,14 @@ export function rdnsCases({ api, world, next, byUser, byOperator }: CaseKit): Op
       },
     },
     updateRdns: {
-      good: async () => byUser({ body: { ips: await recorded(), record: 'other.example.net' } }),
+      // Of what the provider made before it gave the address away: what needs room in a quota.
+      good: async () => {
+        const ips = `2001:db8:e${next().toString(16).padStart(3, '0')}::1`;
+        const { provider } = world.holders;
+        assert.equal((await api.call('createRdns', {}, { key: provider.key, body: { ips, record } })).status, 200);
+        const { key, uuid } = await api.user(provider, [ips]);
+        return { ask: { key, body: { ips, record: 'other.example.net' } }, account: uuid };
+      },
       bad: {
         validation_failed: async () => byUser({ body: { ips: 'here', record: '203.0.113.7' } }),
         ip_not_allowed: async () => byUser({ body: { ips: world.addressOf.stranger, record } }),
