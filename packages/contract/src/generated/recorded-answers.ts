@@ -2,6 +2,7 @@
 export const recordedAnswers: Readonly<Record<string, unknown>> = {
   "addUserIps": {
     "uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+    "state": "active",
     "provider_uuid": "01890a5d-ac96-774b-bcce-b302099aa000",
     "username": "alice",
     "email": "alice@example.net",
@@ -341,6 +342,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   },
   "createUser": {
     "uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+    "state": "active",
     "provider_uuid": "01890a5d-ac96-774b-bcce-b302099aa000",
     "username": "alice",
     "email": "alice@example.net",
@@ -422,6 +424,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   },
   "deleteUserIps": {
     "uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+    "state": "active",
     "provider_uuid": "01890a5d-ac96-774b-bcce-b302099aa000",
     "username": "alice",
     "email": "alice@example.net",
@@ -487,7 +490,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "vectors": [
         "udp-amplification-dns"
       ],
-      "started_at": "2025-04-13T10:00:00.000Z",
+      "started_at": "2025-04-13T09:00:00.000Z",
       "last_reported_at": "2026-01-31T12:00:00.000Z",
       "peak_pps": 1250000,
       "peak_bps": 9800000000,
@@ -528,6 +531,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       },
       "after": {
         "uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+        "state": "active",
         "provider_uuid": "01890a5d-ac96-774b-bcce-b302099aa000",
         "username": "alice",
         "email": "alice@example.net",
@@ -751,7 +755,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "vectors": [
         "udp-amplification-dns"
       ],
-      "started_at": "2025-04-13T10:00:00.000Z",
+      "started_at": "2025-04-13T09:00:00.000Z",
       "last_reported_at": "2026-01-31T12:00:00.000Z",
       "peak_pps": 1250000,
       "peak_bps": 9800000000,
@@ -1122,6 +1126,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   "listUsers": [
     {
       "uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "state": "active",
       "provider_uuid": "01890a5d-ac96-774b-bcce-b302099aa000",
       "username": "alice",
       "email": "alice@example.net",
@@ -1136,9 +1141,10 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   ],
   "listWebhookDeliveries": [
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00e",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa026",
       "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
-      "event": "webhook.test",
+      "event": "rdns.active",
+      "event_id": "5f0c3a9e-13",
       "state": "pending",
       "created_at": "2026-01-31T12:00:00.000Z",
       "next_attempt_at": "2026-01-31T12:00:00.000Z",
@@ -1147,7 +1153,18 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
           "at": "2026-01-31T12:00:00.000Z",
           "error": "hooks.example.net refuses connections to port 443",
           "duration_ms": 12
-        },
+        }
+      ]
+    },
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa027",
+      "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
+      "event": "firewall_rule.active",
+      "event_id": "5f0c3a9e-12",
+      "state": "pending",
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "next_attempt_at": "2026-01-31T12:00:00.000Z",
+      "attempts": [
         {
           "at": "2026-01-31T12:00:00.000Z",
           "error": "hooks.example.net refuses connections to port 443",
@@ -1184,7 +1201,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "vectors": [
         "udp-amplification-dns"
       ],
-      "started_at": "2025-04-13T10:00:00.000Z",
+      "started_at": "2025-04-13T09:00:00.000Z",
       "last_reported_at": "2026-01-31T12:00:00.000Z",
       "peak_pps": 1250000,
       "peak_bps": 9800000000,
@@ -1199,7 +1216,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       ],
       "samples": [
         {
-          "at": "2025-04-13T10:00:00.000Z",
+          "at": "2025-04-13T09:00:00.000Z",
           "pps": 1250000,
           "bps": 9800000000
         }
@@ -1209,7 +1226,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       ]
     }
   ],
-  "readEvents": "retry: 2000\n\nid: 5f0c3a9e-0\n\nid: 5f0c3a9e-1\nevent: attack.started\ndata: {\"id\":\"5f0c3a9e-1\",\"type\":\"attack.started\",\"timestamp\":\"2026-01-31T12:00:00.000Z\",\"data\":{\"uuid\":\"01890a5d-ac96-774b-bcce-b302099aa005\",\"owner_uuid\":\"01890a5d-ac96-774b-bcce-b302099a8057\",\"dst\":\"203.0.113.7\",\"state\":\"ongoing\",\"source\":\"scrubbing-centre\",\"external_id\":\"incident-4711\",\"vectors\":[\"udp-amplification-dns\"],\"started_at\":\"2025-04-13T10:00:00.000Z\",\"last_reported_at\":\"2026-01-31T12:00:00.000Z\",\"peak_pps\":1250000,\"peak_bps\":9800000000,\"mitigation\":\"observe\",\"created_at\":\"2026-01-31T12:00:00.000Z\",\"updated_at\":\"2026-01-31T12:00:00.000Z\"}}\n\n",
+  "readEvents": "retry: 2000\n\nid: 5f0c3a9e-0\n\nid: 5f0c3a9e-1\nevent: attack.started\ndata: {\"id\":\"5f0c3a9e-1\",\"type\":\"attack.started\",\"timestamp\":\"2026-01-31T12:00:00.000Z\",\"data\":{\"uuid\":\"01890a5d-ac96-774b-bcce-b302099aa005\",\"owner_uuid\":\"01890a5d-ac96-774b-bcce-b302099a8057\",\"dst\":\"203.0.113.7\",\"state\":\"ongoing\",\"source\":\"scrubbing-centre\",\"external_id\":\"incident-4711\",\"vectors\":[\"udp-amplification-dns\"],\"started_at\":\"2025-04-13T09:00:00.000Z\",\"last_reported_at\":\"2026-01-31T12:00:00.000Z\",\"peak_pps\":1250000,\"peak_bps\":9800000000,\"mitigation\":\"observe\",\"created_at\":\"2026-01-31T12:00:00.000Z\",\"updated_at\":\"2026-01-31T12:00:00.000Z\"}}\n\n",
   "readFilter": [
     {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa008",
@@ -1397,6 +1414,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   "readTunnelConfig": "# GRE tunnel 01890a5d-ac96-774b-bcce-b302099aa009 to edge1 at fra1\n# For a root shell; until the next start. Addresses of ips that this machine itself has: ip address add ADDRESS dev lo\n# Where they belong to machines behind it: sysctl -w net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1\n# 198.51.100.10 has to be an address of this machine; behind address translation put the translated-to one here.\n# rp_filter=2: a strict filter by reverse path would drop what arrives by another end than replies leave by.\nip link add name lv1 mtu 1472 type gre local 198.51.100.10 remote 192.0.2.1 ttl 64 key 1\nip link set dev lv1 alias 01890a5d-ac96-774b-bcce-b302099aa009\nsysctl -q -w net.ipv4.conf.lv1.rp_filter=2\nip address add 10.48.0.3/31 dev lv1\nip address add fd6c:6576:6565::3/127 dev lv1 nodad\nip link set dev lv1 up\n# Replies go back through the tunnel, all else as before.\nip route replace default via 10.48.0.2 dev lv1 metric 100 table 10001\nip rule add from 203.0.113.0/28 lookup main suppress_prefixlength 0 priority 1000\nip rule add from 203.0.113.0/28 lookup 10001 priority 1001\n# TCP: segments that fit the tunnel, in both directions.\nnft -f - <<'EOF'\ntable inet levee_1\ndelete table inet levee_1\ntable inet levee_1 {\n  chain in {\n    type filter hook prerouting priority mangle; policy accept;\n    iifname \"lv1\" meta nfproto ipv4 tcp flags syn tcp option maxseg size set 1432\n    iifname \"lv1\" meta nfproto ipv6 tcp flags syn tcp option maxseg size set 1412\n  }\n  chain out {\n    type filter hook postrouting priority mangle; policy accept;\n    oifname \"lv1\" meta nfproto ipv4 tcp flags syn tcp option maxseg size set 1432\n    oifname \"lv1\" meta nfproto ipv6 tcp flags syn tcp option maxseg size set 1412\n  }\n}\nEOF\n",
   "readUser": {
     "uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+    "state": "active",
     "provider_uuid": "01890a5d-ac96-774b-bcce-b302099aa000",
     "username": "alice",
     "email": "alice@example.net",
@@ -1433,7 +1451,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "vectors": [
       "udp-amplification-dns"
     ],
-    "started_at": "2025-04-13T10:00:00.000Z",
+    "started_at": "2025-04-13T09:00:00.000Z",
     "last_reported_at": "2026-01-31T12:00:00.000Z",
     "peak_pps": 1250000,
     "peak_bps": 9800000000,
@@ -1689,6 +1707,18 @@ export const recordedErrors: Readonly<Record<string, unknown>> = {
   "not_found": {
     "error": "not_found",
     "message": "Nothing is here for this key: the path or the object does not exist.",
+    "request_id": "3f6c2c1e-9d0b-4c57-8a0e-1f6f3b7f5c11"
+  },
+  "operation_not_allowed": {
+    "error": "operation_not_allowed",
+    "message": "This API key may call listAttacks and nothing else; this operation is whoAmI.",
+    "details": [
+      {
+        "field": "",
+        "code": "operation_not_allowed",
+        "message": "This API key may call listAttacks and nothing else; this operation is whoAmI."
+      }
+    ],
     "request_id": "3f6c2c1e-9d0b-4c57-8a0e-1f6f3b7f5c11"
   },
   "operator_key_required": {
