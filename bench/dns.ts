@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { type DnsAddress, startDnsServer } from '../packages/server/src/backends/dns/dns-server.ts';
 import { memoryZones, zoneSettings } from '../packages/server/src/backends/dns/testing/memory-zones.ts';
 import { digShort, freePort, startKnot } from '../packages/server/src/backends/dns/testing/programs.ts';
-import type { PointerRecord } from '../packages/server/src/backends/dns/zone-source.ts';
+import type { ZoneRecord } from '../packages/server/src/backends/dns/zone-source.ts';
 import { waitUntil } from '../packages/server/src/store/testing/wait-until.ts';
 
 const rounds = 3;
@@ -20,7 +20,7 @@ const seconds = Number(process.argv[2] ?? 4);
 const zone = '113.10.in-addr.arpa';
 const folder = mkdtempSync(join(tmpdir(), `levee-bench-dns-${process.pid}-`));
 const ownerOf = (index: number) => `${index & 255}.${index >> 8}.${zone}`;
-const records = Array.from({ length: 65_536 }, (_, index): PointerRecord => [ownerOf(index), `h${index}.example.net`]);
+const records = Array.from({ length: 65_536 }, (_, index): ZoneRecord => [ownerOf(index), `h${index}.example.net`]);
 
 const knotPort = await freePort();
 const zones = memoryZones();

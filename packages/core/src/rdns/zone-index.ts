@@ -1,6 +1,6 @@
 /**
- * Finds the zone in which an address' PTR record stands: of those that cover it, the narrowest. Zones either nest or
- * have nothing in common (`zoneClash` tells where they do not), so that there is exactly one.
+ * Finds the zone in which an address' PTR record stands: of those that cover it, the narrowest; and the zone in which a
+ * name stands. Zones either nest or have nothing in common (`zoneClash` tells where they do not), so that there is exactly one.
  */
 import type { Address, AddressRange } from '../net/prefix.ts';
 import { rangeContainsAddress } from '../net/range.ts';
@@ -35,6 +35,14 @@ export class ZoneIndex<Z extends ReverseZone> {
       const dot = name.indexOf('.');
       if (dot < 0) return undefined;
       name = name.slice(dot + 1);
+    }
+  }
+
+  /** The zone with the longest name among those that the name lies in, its own included. */
+  enclosing(name: string): Z | undefined {
+    for (let rest = name; ; rest = rest.slice(rest.indexOf('.') + 1)) {
+      const found = this.#byName.get(rest);
+      if (found !== undefined || !rest.includes('.')) return found;
     }
   }
 }

@@ -3,13 +3,16 @@
  * whatever the octets. Transfers are only decided here: their messages come from transfer.ts.
  */
 import { ednsOctets, MessageWriter, unknownKeyOctets } from './message-writer.ts';
+import { labelsOf } from './name.ts';
 import { classes, ednsUdpBytes, flags, opcodes, plainUdpBytes, rcodes, tcpBytes, types } from './protocol.ts';
 import { type Query, type Question, readQuery } from './query.ts';
-import { keyInZone, type ServedZone, type ServedZones } from './served-zones.ts';
+import { cutAbove, keyInZone, type ServedZone, type ServedZones } from './served-zones.ts';
 
 /** What kind of answer it was: the counters' names. */
 export type AnswerKind =
   | 'answer'
+  /** A zone below was named, whose servers know. */
+  | 'referral'
   | 'no_data'
   | 'name_error'
   | 'refused'
@@ -59,9 +62,15 @@ export function answerMessage(zones: ServedZones, message: Uint8Array, asker: As
       ? plain(query, asker, rcodes.notImp, 'not_implemented')
       : plain(query, asker, rcodes.formErr, 'format_error');
   }
-  const zone = zones.find(question.labels);
+  const zone = zoneFor(zones, question);
   if (zone === undefined) return plain(query, asker, rcodes.refused, 'refused');
   return fromZone(zones, zone, query, question, asker);
+}
+
+/** What DS there is stands above the cut (RFC 4035, 3.1.4.1): there is none, which the zone above says, if it is ours. */
+function zoneFor(zones: ServedZones, { labels, type }: Question): ServedZone | undefined {
+  const isApex = type === types.ds && zones.get(labels.join('.')) !== undefined;
+  return (isApex ? zones.find(labels.slice(1)) : undefined) ?? zones.find(labels);
 }
 
 /** Types that are no data (RFC 6895, 3.1), besides ANY. */
@@ -70,25 +79,70 @@ function isMeta(type: number): boolean {
 }
 
 function fromZone(zones: ServedZones, zone: ServedZone, query: Query, question: Question, asker: Asker): Reply {
-  const { settings } = zone;
   const { labels, type } = question;
+  const cut = referralOf(zone, labels, type);
+  begin(query, asker, rcodes.noError, cut === undefined ? flags.authoritative : 0);
+  if (cut !== undefined) return finish(query, asker, 'referral', writeReferral(zone, cut));
+  const alias = aliasAt(zone, labels);
+  if (alias === undefined || type === types.cname || type === types.any) {
+    const { kind, whole } = writeFrom(zones, zone, labels, type);
+    return finish(query, asker, kind, whole);
+  }
+  const written = writer.name('answer', labels.join('.'), types.cname, zone.settings.ttlSeconds, alias);
+  return written ? followAlias(zones, query, asker, labelsOf(alias), type) : truncated(query, asker, 'answer');
+}
+
+/** RFC 1034, 4.3.2, 3a: the same question of the other name, as far as it is ours. An alias of an alias is not followed. */
+function followAlias(zones: ServedZones, query: Query, asker: Asker, labels: readonly string[], type: number): Reply {
+  const zone = zones.find(labels);
+  if (zone === undefined || aliasAt(zone, labels) !== undefined) return finish(query, asker, 'answer', true);
+  const cut = referralOf(zone, labels, type);
+  if (cut !== undefined) return finish(query, asker, 'answer', writeReferral(zone, cut));
+  const { kind, whole } = writeFrom(zones, zone, labels, type);
+  return finish(query, asker, kind, whole);
+}
+
+type Cut = NonNullable<ReturnType<typeof cutAbove>>;
+
+function referralOf(zone: ServedZone, labels: readonly string[], type: number): Cut | undefined {
+  const cut = cutAbove(zone, labels);
+  return type === types.ds && cut?.labels.length === labels.length ? undefined : cut;
+}
+
+function writeReferral({ settings }: ServedZone, { labels, nameservers }: Cut): boolean {
   const owner = labels.join('.');
+  return nameservers.every((name) => writer.name('authority', owner, types.ns, settings.ttlSeconds, name));
+}
+
+function aliasAt(zone: ServedZone, labels: readonly string[]): string | undefined {
+  const data = labels.length === zone.labelCount ? undefined : zone.records.get(keyInZone(zone, labels));
+  return typeof data === 'object' && 'alias' in data ? data.alias : undefined;
+}
+
+/** What the zone itself says of a name that is neither below a cut nor led elsewhere. `whole` false: no room. */
+function writeFrom(
+  zones: ServedZones,
+  zone: ServedZone,
+  labels: readonly string[],
+  type: number,
+): { readonly kind: AnswerKind; readonly whole: boolean } {
+  const { settings } = zone;
   const { ttlSeconds } = settings;
-  const isApex = labels.length === zone.labelCount;
-  begin(query, asker, rcodes.noError, flags.authoritative);
+  const owner = labels.join('.');
   // ANY gets one set of what is there, not all of it (RFC 8482, 4.1).
-  if (isApex) {
+  if (labels.length === zone.labelCount) {
     if (type === types.soa || type === types.any) {
-      return finish(query, asker, 'answer', writer.startOfAuthority('answer', owner, ttlSeconds, settings));
+      return { kind: 'answer', whole: writer.startOfAuthority('answer', owner, ttlSeconds, settings) };
     }
     if (type === types.ns) {
       const whole = settings.nameservers.every((name) => writer.name('answer', owner, types.ns, ttlSeconds, name));
-      return finish(query, asker, 'answer', whole);
+      return { kind: 'answer', whole };
     }
-  } else if (type === types.ptr || type === types.any) {
-    const target = zone.records.get(keyInZone(zone, labels));
-    if (target !== undefined) {
-      return finish(query, asker, 'answer', writer.name('answer', owner, types.ptr, ttlSeconds, target));
+  } else {
+    const data = zone.records.get(keyInZone(zone, labels));
+    const [target, own] = typeof data === 'string' ? [data, types.ptr] : [aliasAt(zone, labels), types.cname];
+    if (target !== undefined && (type === own || type === types.any)) {
+      return { kind: 'answer', whole: writer.name('answer', owner, own, ttlSeconds, target) };
     }
   }
   const exists = zones.exists(zone, labels);
@@ -96,7 +150,7 @@ function fromZone(zones: ServedZones, zone: ServedZone, query: Query, question: 
   // RFC 2308, 3 and 5: the SOA says how long to remember it.
   const negativeSeconds = Math.min(ttlSeconds, settings.minimumSeconds);
   const whole = writer.startOfAuthority('authority', settings.name, negativeSeconds, settings);
-  return finish(query, asker, exists ? 'no_data' : 'name_error', whole);
+  return { kind: exists ? 'no_data' : 'name_error', whole };
 }
 
 function transfer(zones: ServedZones, query: Query, question: Question, asker: Asker): Reply {

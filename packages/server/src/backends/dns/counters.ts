@@ -25,6 +25,7 @@ export function createCounters(): DnsCounters {
     queries: { udp: 0, tcp: 0 },
     answers: {
       answer: 0,
+      referral: 0,
       no_data: 0,
       name_error: 0,
       refused: 0,

@@ -12,14 +12,14 @@ import { queryOctets, readAnswer } from './testing/messages.ts';
 import { mutatedQuery, numbersFrom } from './testing/mutated-queries.ts';
 import { dig, digShort, digStatus, missingPrograms } from './testing/programs.ts';
 import { framed, serve, tcpClient, udpClient } from './testing/test-server.ts';
-import type { PointerRecord, ZoneSettings } from './zone-source.ts';
+import type { ZoneRecord, ZoneSettings } from './zone-source.ts';
 
 const four = '113.0.203.in-addr.arpa';
 const six = '8.b.d.0.1.0.0.2.ip6.arpa';
-const mail: PointerRecord = [`7.${four}`, 'mail.example.net'];
+const mail: ZoneRecord = [`7.${four}`, 'mail.example.net'];
 const query = queryOctets({ name: `7.${four}` });
 
-function oneZone(more: Partial<ZoneSettings> = {}, records: Iterable<PointerRecord> = [mail]): MemoryZones {
+function oneZone(more: Partial<ZoneSettings> = {}, records: Iterable<ZoneRecord> = [mail]): MemoryZones {
   const zones = memoryZones();
   zones.put(zoneSettings(four, more), records);
   return zones;
@@ -85,7 +85,7 @@ describe('dig', { skip: missingPrograms('bind9-dnsutils', 'bind9-utils') }, () =
   });
 
   test('takes a zone of 50 000 records that named-checkzone loads, but only from a secondary', async (t) => {
-    const records = Array.from({ length: 50_000 }, (_, index): PointerRecord => {
+    const records = Array.from({ length: 50_000 }, (_, index): ZoneRecord => {
       const nibbles = [...index.toString(16).padStart(24, '0')].reverse().join('.');
       return [`${nibbles}.${six}`, `host-${index}.customers.example.net`];
     });
@@ -210,7 +210,7 @@ describe('TCP', () => {
 });
 
 test('a transfer that is read slowly is of one moment, and is not held in memory', async (t) => {
-  const records = Array.from({ length: 60_000 }, (_, index): PointerRecord => {
+  const records = Array.from({ length: 60_000 }, (_, index): ZoneRecord => {
     const nibbles = [...index.toString(16).padStart(24, '0')].reverse().join('.');
     return [`${nibbles}.${six}`, `${index.toString(36)}-${'t'.repeat(50)}.${index}.example.net`];
   });
@@ -332,7 +332,7 @@ describe('start and stop', () => {
   });
 
   test('a zone that no message could hold is said and not served, the others are', async (t) => {
-    const bad: [Partial<ZoneSettings>, PointerRecord[]][] = [
+    const bad: [Partial<ZoneSettings>, ZoneRecord[]][] = [
       [{ nameservers: [] }, []],
       [{ primary: 'a..b' }, []],
       [{ mailbox: `${'m'.repeat(63)}.${`${'x'.repeat(61)}.`.repeat(3)}example.net` }, []],

@@ -19,9 +19,11 @@ export const tsigBadKey = 17;
 
 export const types = {
   ns: 2,
+  cname: 5,
   soa: 6,
   ptr: 12,
   opt: 41,
+  ds: 43,
   tsig: 250,
   ixfr: 251,
   axfr: 252,

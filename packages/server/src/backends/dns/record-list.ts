@@ -1,26 +1,26 @@
 /**
- * Owns text by text in order, in chunks: exact and subtree look-ups by binary search, and a snapshot that costs one
+ * Owns values by text in order, in chunks: exact and subtree look-ups by binary search, and a snapshot that costs one
  * reference a chunk however much changes behind it, so that a slow zone transfer is of one moment.
  *
  * Not a Map with a count at each empty name between: an IPv6 address alone in its /64 has 16 of those, and a million
  * of them would be kept for a hundred thousand records.
  */
 
-interface Chunk {
+interface Chunk<V> {
   readonly keys: string[];
-  readonly values: string[];
+  readonly values: V[];
   /** A snapshot reads it: changed in a copy. */
   shared: boolean;
 }
 
-export class RecordList {
+export class RecordList<V> {
   readonly #largestChunk: number;
   /** None is empty. */
-  readonly #chunks: Chunk[] = [];
+  readonly #chunks: Chunk<V>[] = [];
   #size = 0;
 
   /** Of two entries with one key the later counts. */
-  constructor(entries: Iterable<readonly [string, string]> = [], largestChunk = 512) {
+  constructor(entries: Iterable<readonly [string, V]> = [], largestChunk = 512) {
     this.#largestChunk = largestChunk;
     const sorted = [...new Map(entries)].sort(([a], [b]) => (a < b ? -1 : 1));
     this.#size = sorted.length;
@@ -36,7 +36,7 @@ export class RecordList {
     return this.#size;
   }
 
-  get(key: string): string | undefined {
+  get(key: string): V | undefined {
     const chunk = this.#chunks[this.#chunkOf(key)];
     if (chunk === undefined) return undefined;
     const index = lowerBound(chunk.keys, key);
@@ -52,7 +52,7 @@ export class RecordList {
     return next?.startsWith(beginning) ?? false;
   }
 
-  set(key: string, value: string): void {
+  set(key: string, value: V): void {
     const at = this.#chunkOf(key);
     if (this.#chunks.length === 0) this.#chunks.push({ keys: [], values: [], shared: false });
     const chunk = this.#own(at);
@@ -85,13 +85,14 @@ export class RecordList {
   }
 
   /** What is there now, in order, whatever changes while it is read. */
-  snapshot(): Iterable<readonly [string, string]> {
+  snapshot(): Iterable<readonly [string, V]> {
     const chunks = this.#chunks.slice();
     for (const chunk of chunks) chunk.shared = true;
     return {
       *[Symbol.iterator]() {
         for (const { keys, values } of chunks) {
-          for (let index = 0; index < keys.length; index += 1) yield [keys[index] ?? '', values[index] ?? ''] as const;
+          for (let index = 0; index < keys.length; index += 1)
+            yield [keys[index] as string, values[index] as V] as const;
         }
       },
     };
@@ -109,7 +110,7 @@ export class RecordList {
     return low;
   }
 
-  #own(at: number): Chunk {
+  #own(at: number): Chunk<V> {
     const chunk = this.#chunks[at];
     if (chunk === undefined) throw new RangeError(`no chunk ${at}`);
     if (!chunk.shared) return chunk;

@@ -6,7 +6,7 @@ import type { DnsAddress } from './dns-server.ts';
 import { memoryZones, zoneSettings } from './testing/memory-zones.ts';
 import { digShort, freePort, missingPrograms, startBind, startKnot, startNsd } from './testing/programs.ts';
 import { serve } from './testing/test-server.ts';
-import type { PointerRecord } from './zone-source.ts';
+import type { ZoneRecord } from './zone-source.ts';
 
 const four = '113.0.203.in-addr.arpa';
 const classless = '0/25.2.0.192.in-addr.arpa';
@@ -27,7 +27,7 @@ for (const [name, start] of programs) {
       zones.put(zoneSettings(four, { secondaries, serial: 0xffff_fffe }), [[`7.${four}`, 'mail.example.net']]);
       const many = Array.from(
         { length: 3_000 },
-        (_, index): PointerRecord => [`${index}.${classless}`, `h${index}.example.net`],
+        (_, index): ZoneRecord => [`${index}.${classless}`, `h${index}.example.net`],
       );
       zones.put(zoneSettings(classless, { secondaries }), many);
       const server = await serve(t, zones);

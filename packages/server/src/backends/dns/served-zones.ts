@@ -5,14 +5,16 @@
 import { parseAddress } from '@levee/core/net/address.ts';
 import { isName, labelsOf, nameOfTreeKey, treeKey } from './name.ts';
 import { RecordList } from './record-list.ts';
-import type { PointerRecord, ZoneSettings, ZoneSink } from './zone-source.ts';
+import type { RecordData, ZoneRecord, ZoneSettings, ZoneSink } from './zone-source.ts';
 
 export interface ServedZone {
   readonly settings: ZoneSettings;
   /** Of the zone's own name. */
   readonly labelCount: number;
-  /** Tree key of the owner, without the zone's labels → target. */
-  readonly records: RecordList;
+  /** Tree key of the owner, without the zone's labels → what stands there. */
+  readonly records: RecordList<RecordData>;
+  /** Of the owners where a zone below begins. */
+  readonly cuts: Set<string>;
 }
 
 /** As a sink it throws a RangeError for what could not be put into a message, and leaves the zone as it was. */
@@ -32,13 +34,28 @@ export function keyInZone(zone: ServedZone, labels: readonly string[]): string {
   return treeKey(labels.slice(0, labels.length - zone.labelCount));
 }
 
+/** The name at which a zone below begins that the name lies in, and that zone's name servers. */
+export function cutAbove(
+  zone: ServedZone,
+  labels: readonly string[],
+): { readonly labels: readonly string[]; readonly nameservers: readonly string[] } | undefined {
+  if (zone.cuts.size === 0) return undefined;
+  for (let from = labels.length - zone.labelCount - 1; from >= 0; from -= 1) {
+    const above = labels.slice(from);
+    const key = keyInZone(zone, above);
+    const data = zone.cuts.has(key) ? zone.records.get(key) : undefined;
+    if (typeof data === 'object' && 'nameservers' in data) return { labels: above, nameservers: data.nameservers };
+  }
+  return undefined;
+}
+
 /** The records as they are when this is called: owners whole, in the order of the tree. */
-export function recordsOf(zone: ServedZone): Iterable<PointerRecord> {
+export function recordsOf(zone: ServedZone): Iterable<ZoneRecord> {
   const snapshot = zone.records.snapshot();
   const { name } = zone.settings;
   return {
     *[Symbol.iterator]() {
-      for (const [key, target] of snapshot) yield [`${nameOfTreeKey(key)}.${name}`, target] as const;
+      for (const [key, data] of snapshot) yield [`${nameOfTreeKey(key)}.${name}`, data] as const;
     },
   };
 }
@@ -50,7 +67,7 @@ export function createServedZones(): ServedZones {
 class Zones implements ServedZones {
   readonly #zones = new Map<string, ServedZone>();
   /** Tree keys of the zones' names: a zone far below makes the names between exist. */
-  readonly #names = new RecordList();
+  readonly #names = new RecordList<string>();
   /** How many labels zones have, most first. */
   #labelCounts: readonly number[] = [];
   readonly #listeners = new Set<(zoneName: string) => void>();
@@ -80,29 +97,34 @@ class Zones implements ServedZones {
     );
   }
 
-  replace(settings: ZoneSettings, records: Iterable<PointerRecord>): void {
+  replace(settings: ZoneSettings, records: Iterable<ZoneRecord>): void {
     checkSettings(settings);
-    const entries: [string, string][] = [];
-    for (const [owner, target] of records) entries.push([ownerKey(settings, owner), checkTarget(owner, target)]);
+    const entries: [string, RecordData][] = [];
+    for (const [owner, data] of records) entries.push([ownerKey(settings, owner), checkData(owner, data)]);
     const labels = labelsOf(settings.name);
-    this.#zones.set(settings.name, { settings, labelCount: labels.length, records: new RecordList(entries) });
+    const cuts = new Set(entries.filter(([, data]) => isCut(data)).map(([key]) => key));
+    this.#zones.set(settings.name, { settings, labelCount: labels.length, records: new RecordList(entries), cuts });
     this.#names.set(treeKey(labels), settings.name);
     this.#countLabels();
     this.#tell(settings.name);
   }
 
-  change(settings: ZoneSettings, set: Iterable<PointerRecord>, removed: Iterable<string>): void {
+  change(settings: ZoneSettings, set: Iterable<ZoneRecord>, removed: Iterable<string>): void {
     const zone = this.#zones.get(settings.name);
     if (zone === undefined) throw new RangeError(`zone ${settings.name} was never given`);
     checkSettings(settings);
     // Everything is read before anything is done: a bad record leaves the zone as it was.
     const gone = Array.from(removed, (owner) => ownerKey(settings, owner));
-    const given = Array.from(
-      set,
-      ([owner, target]) => [ownerKey(settings, owner), checkTarget(owner, target)] as const,
-    );
-    for (const key of gone) zone.records.delete(key);
-    for (const [key, target] of given) zone.records.set(key, target);
+    const given = Array.from(set, ([owner, data]) => [ownerKey(settings, owner), checkData(owner, data)] as const);
+    for (const key of gone) {
+      zone.records.delete(key);
+      zone.cuts.delete(key);
+    }
+    for (const [key, data] of given) {
+      zone.records.set(key, data);
+      if (isCut(data)) zone.cuts.add(key);
+      else zone.cuts.delete(key);
+    }
     this.#zones.set(settings.name, { ...zone, settings });
     this.#tell(settings.name);
   }
@@ -162,7 +184,16 @@ function ownerKey(zone: ZoneSettings, owner: string): string {
   throw new RangeError(`${JSON.stringify(owner)} is no name inside zone ${zone.name}`);
 }
 
-function checkTarget(owner: string, target: string): string {
-  if (target !== '' && isName(target)) return target;
-  throw new RangeError(`${owner} points to ${JSON.stringify(target)}, which is no name`);
+function isCut(data: RecordData): boolean {
+  return typeof data === 'object' && 'nameservers' in data;
+}
+
+function checkData(owner: string, data: RecordData): RecordData {
+  const names = typeof data === 'string' ? [data] : 'alias' in data ? [data.alias] : data.nameservers;
+  if (names.length === 0) throw new RangeError(`${owner} has no name server`);
+  for (const name of names) {
+    if (name === '' || !isName(name))
+      throw new RangeError(`${owner} leads to ${JSON.stringify(name)}, which is no name`);
+  }
+  return data;
 }

@@ -6,7 +6,7 @@ import { ednsOctets, MessageWriter } from './message-writer.ts';
 import { ednsUdpBytes, flags, rcodes, types } from './protocol.ts';
 import type { Query, Question } from './query.ts';
 import { recordsOf, type ServedZone } from './served-zones.ts';
-import type { PointerRecord, ZoneSettings } from './zone-source.ts';
+import type { RecordData, ZoneRecord, ZoneSettings } from './zone-source.ts';
 
 /** As far as compression reaches. */
 const messageBytes = 16 * 1024;
@@ -20,7 +20,7 @@ function* messages(
   query: Query,
   question: Question,
   zone: ZoneSettings,
-  pointers: Iterable<PointerRecord>,
+  records: Iterable<ZoneRecord>,
 ): Generator<Buffer> {
   const writer = new MessageWriter();
   const begin = () => {
@@ -33,7 +33,7 @@ function* messages(
     return writer.finish();
   };
   begin();
-  for (const write of recordWriters(writer, zone, pointers)) {
+  for (const write of recordWriters(writer, zone, records)) {
     if (write()) continue;
     yield end();
     begin();
@@ -47,12 +47,20 @@ function* messages(
 function* recordWriters(
   writer: MessageWriter,
   zone: ZoneSettings,
-  pointers: Iterable<PointerRecord>,
+  records: Iterable<ZoneRecord>,
 ): Generator<() => boolean> {
   const { name, ttlSeconds, nameservers } = zone;
   const soa = () => writer.startOfAuthority('answer', name, ttlSeconds, zone);
   yield soa;
   for (const server of nameservers) yield () => writer.name('answer', name, types.ns, ttlSeconds, server);
-  for (const [owner, target] of pointers) yield () => writer.name('answer', owner, types.ptr, ttlSeconds, target);
+  for (const [owner, data] of records) {
+    for (const { type, target } of namesIn(data)) yield () => writer.name('answer', owner, type, ttlSeconds, target);
+  }
   yield soa;
+}
+
+function namesIn(data: RecordData): readonly { readonly type: number; readonly target: string }[] {
+  if (typeof data === 'string') return [{ type: types.ptr, target: data }];
+  if ('alias' in data) return [{ type: types.cname, target: data.alias }];
+  return data.nameservers.map((target) => ({ type: types.ns, target }));
 }

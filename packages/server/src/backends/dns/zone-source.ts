@@ -38,18 +38,21 @@ export interface Secondary {
   readonly port: number;
 }
 
-/** Owner name (whole, inside the zone, not the zone's own) and the host name it points to. */
-export type PointerRecord = readonly [owner: string, target: string];
+/** What stands at a name: the host name of its PTR record, a CNAME record, or the NS records of a zone that begins there. */
+export type RecordData = string | { readonly alias: string } | { readonly nameservers: readonly string[] };
+
+/** Owner name (whole, inside the zone, not the zone's own) and what stands there: one thing a name. */
+export type ZoneRecord = readonly [owner: string, data: RecordData];
 
 /** Never throws. What no message could hold (a name that is none, a zone without name servers) is logged, not served. */
 export interface ZoneSink {
   /** A new zone, or the present one read anew: nothing of the former is kept. The records are read before returning. */
-  replace(zone: ZoneSettings, records: Iterable<PointerRecord>): void;
+  replace(zone: ZoneSettings, records: Iterable<ZoneRecord>): void;
   /**
-   * Served when this returns. A zone's settings with its new serial; owners that now point somewhere, and owners that
-   * no longer exist. A zone that was never given is an error of the source, and logged.
+   * Served when this returns. A zone's settings with its new serial; owners where something else stands now, and owners
+   * where nothing does any more. A zone that was never given is an error of the source, and logged.
    */
-  change(zone: ZoneSettings, set: Iterable<PointerRecord>, removed: Iterable<string>): void;
+  change(zone: ZoneSettings, set: Iterable<ZoneRecord>, removed: Iterable<string>): void;
   /** Its names are refused from now on. */
   remove(zoneName: string): void;
 }

@@ -1,10 +1,10 @@
 /** Zones that a test holds in memory, given to the server as the database's are. Test code only. */
-import type { PointerRecord, ZoneSettings, ZoneSink, ZoneSource } from '../zone-source.ts';
+import type { RecordData, ZoneRecord, ZoneSettings, ZoneSink, ZoneSource } from '../zone-source.ts';
 
 export interface MemoryZones extends ZoneSource {
-  put(zone: ZoneSettings, records: Iterable<PointerRecord>): void;
+  put(zone: ZoneSettings, records: Iterable<ZoneRecord>): void;
   /** The next serial, with what is set and removed. */
-  change(zoneName: string, set: Iterable<PointerRecord>, removed?: Iterable<string>): ZoneSettings;
+  change(zoneName: string, set: Iterable<ZoneRecord>, removed?: Iterable<string>): ZoneSettings;
   remove(zoneName: string): void;
 }
 
@@ -26,7 +26,7 @@ export function zoneSettings(name: string, more: Partial<ZoneSettings> = {}): Zo
 }
 
 export function memoryZones(): MemoryZones {
-  const zones = new Map<string, { settings: ZoneSettings; records: Map<string, string> }>();
+  const zones = new Map<string, { settings: ZoneSettings; records: Map<string, RecordData> }>();
   const sinks = new Set<ZoneSink>();
   return {
     subscribe(sink) {

@@ -23,6 +23,7 @@ export interface Asked {
 export const typeNumbers: Readonly<Record<string, number>> = {
   A: 1,
   NS: 2,
+  CNAME: 5,
   SOA: 6,
   PTR: 12,
   TXT: 16,
