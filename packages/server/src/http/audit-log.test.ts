@@ -183,6 +183,7 @@ test('the log is listed oldest first or newest first, whole or in pages that joi
   for (const order of ['asc', 'desc'] as const) {
     const whole = await log(strangerProvider.key, `?kind=firewall_rule&order=${order}`);
     const sequences = whole.map((entry) => entry.sequence);
+    // One after the other, so in the order of their numbers as well.
     const sorted = sequences.toSorted((a, b) => (order === 'asc' ? a - b : b - a));
     assert.deepEqual(sequences, sorted);
     const pages: number[] = [];
@@ -240,7 +241,7 @@ test('a clock that was set back hides no entry from a stretch of time', async ()
   const object = '0190a5d0-0000-7000-8000-00000000c10c';
   for (const at of ['2090-01-01T00:00:00.000Z', '2088-01-01T00:00:00.000Z', '2089-01-01T00:00:00.000Z']) {
     await api.database.pool.query(
-      `insert into audit (operation, kind, object_uuid, at) values ('expire', 'filter', $1, $2)`,
+      `insert into audit (operation, kind, object_uuid, at, written_at) values ('expire', 'filter', $1, $2, $2)`,
       [object, at],
     );
   }

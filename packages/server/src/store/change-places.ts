@@ -29,6 +29,7 @@ export interface LogPlace {
 export const logPlaces: readonly LogPlace[] = [
   ...Object.values(changingTables).map((table) => ({ table, column: 'change_xid', written: true })),
   { table: 'change', column: 'xid', written: true },
+  { table: 'audit', column: 'xid', written: true },
   { table: 'change_floor', column: 'xid', written: false },
   { table: 'router', column: 'acked_xid', written: false },
   { table: 'router_ack', column: 'xid', written: false },

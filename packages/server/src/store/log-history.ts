@@ -49,6 +49,8 @@ const moveText = (kind: string, table: string) => `with moved as (
 const REBASE = [
   CARRY,
   ...Object.entries(changingTables).map(([kind, table]) => moveText(kind, table)),
+  // In the order of their sequence from now on, behind all that is not ahead.
+  `update audit set xid = pg_current_xact_id() where xid >= ${END}`,
   'delete from router_ack',
   'update router set acked_xid = null, acked_position = null where acked_xid is not null',
   'update change_floor set xid = pg_snapshot_xmin(pg_current_snapshot()), position = 0',

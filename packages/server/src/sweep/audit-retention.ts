@@ -8,7 +8,7 @@ const BATCH = 5_000;
 const PRUNE = {
   name: 'audit_prune',
   text: `delete from audit where sequence in (
-      select sequence from audit where at < now() - make_interval(days => $1) order by at limit ${BATCH}
+      select sequence from audit where written_at < now() - make_interval(days => $1) order by written_at limit ${BATCH}
       for update skip locked
     )`,
 };

@@ -94,7 +94,7 @@ test('a router’s enrolment is in the log, by token and on this machine, withou
 
 test('entries older than the installation keeps them go, also many, and younger ones stay', async () => {
   await database.pool.query(
-    `insert into audit (operation, kind, object_uuid, at)
+    `insert into audit (operation, kind, object_uuid, written_at)
       select 'expire', 'filter', gen_random_uuid(), now() - make_interval(days => 10 + n % 2) from generate_series(1, 12002) n`,
   );
   assert.equal(await pruneAudit(database.pool, 11), 6001);
@@ -105,7 +105,7 @@ test('entries older than the installation keeps them go, also many, and younger 
 
 test('the sweeper forgets as it was told, and nothing when it was told nothing', async () => {
   const old = async () =>
-    (await database.pool.query(`select from audit where at < now() - interval '9 days'`)).rows.length;
+    (await database.pool.query(`select from audit where written_at < now() - interval '9 days'`)).rows.length;
   const begun = await old();
   assert.ok(begun > 0);
   let sweeps = 0;
@@ -118,10 +118,8 @@ test('the sweeper forgets as it was told, and nothing when it was told nothing',
     },
   });
   const keeping = startSweeper(watched, { committed, longestSleepMilliseconds: 10, forgetEveryMilliseconds: 0 });
-  await waitUntil(() => sweeps > 50, 'some sweeps');
-  await keeping.stop();
+  await waitUntil(() => sweeps > 50, 'some sweeps').finally(() => keeping.stop());
   assert.equal(await old(), begun);
   const forgetting = startSweeper(database.pool, { committed, auditKeepDays: 9 });
-  await waitUntil(async () => (await old()) === 0, 'the old entries to go');
-  await forgetting.stop();
+  await waitUntil(async () => (await old()) === 0, 'the old entries to go').finally(() => forgetting.stop());
 });

@@ -7,7 +7,7 @@ import type pg from 'pg';
 import { inTransaction } from '../store/transaction.ts';
 
 /** Whose rows keep the account: the objects that routers and servers may still hold. */
-export const KEEPING_TABLES = ['firewall_rule', 'filter', 'tunnel', 'rdns_record', 'subnet'] as const;
+export const KEEPING_TABLES = ['firewall_rule', 'filter', 'tunnel', 'rdns_record', 'subnet', 'webhook'] as const;
 /** Whose rows become the provider's. */
 export const HISTORY_TABLES = ['attack', 'flowrule'] as const;
 

@@ -43,6 +43,7 @@ function judgeAudit(call: Call, found: readonly Problem[]): Judged {
     actorUuid: text('actor_uuid'),
     since: moment('since'),
     until: moment('until'),
+    afterSequence: typeof query.after === 'number' ? query.after : undefined,
     newestFirst: query.order === 'desc',
   };
   return list.ok ? judgedBy([], { list: list.value as ListFilter, filter } satisfies JudgedAudit) : list;
