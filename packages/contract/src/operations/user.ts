@@ -127,8 +127,7 @@ export const userOperations: readonly Operation[] = [
       "At once its keys are void, its username and email are free, its addresses the provider's to give to another, and " +
       'all its objects are marked for deletion. Until the last of its objects is gone everywhere it is shown as ' +
       '`marked_for_deletion`, and deleting it again answers the same with nothing more to remove; then the account itself ' +
-      'goes. Attacks on it ' +
-      "stay on record, as the provider's.",
+      "goes. Attacks on it stay on record, as the provider's.",
     access: 'write',
     params: uuidParams,
     answer: userDeleted,
