@@ -20,9 +20,9 @@ const row = {
 function database(rows: readonly object[]) {
   const statements: string[] = [];
   const pool = {
-    query: async ({ name }: { name: string }) => {
+    query: async ({ name, values: [hashes] }: { name: string; values: [readonly Buffer[]] }) => {
       statements.push(name);
-      return { rows };
+      return { rows: hashes.flatMap((hash) => rows.map((each) => ({ ...each, hash }))) };
     },
   } as unknown as pg.Pool;
   return { pool, statements };

@@ -1,8 +1,8 @@
 /**
  * From the x-api-key header to the caller. Keys that were looked up are trusted for a moment, so that a busy client
  * costs the database a look-up a moment and not one a request; the moment is short enough that a revoked key stops
- * everywhere within a second. A key with a wrong checksum never reaches the database, and a source that has tried too
- * many wrong ones is refused without a look, unless its key is one that was good before. Keeps hashes, never keys.
+ * everywhere within a second. A key with a wrong checksum never reaches the database; any other is looked up, however many
+ * wrong ones its source has tried: nobody who shares an address with a guesser is locked out. Keeps hashes, never keys.
  */
 import { hash } from 'node:crypto';
 import type { BlockList } from 'node:net';
@@ -12,32 +12,13 @@ import type pg from 'pg';
 import type { Caller } from '../commands/caller.ts';
 import type { Failure } from '../commands/outcome.ts';
 import { addressList, isAmong } from './address-list.ts';
-import type { Guesses } from './rate-limit.ts';
+import { createKeyLookUp, type KeyRow } from './key-look-up.ts';
+import { type Guesses, sourceOf } from './rate-limit.ts';
 
 /** Revocation must be everywhere within 1 s; the rest of it is for a slow look-up. */
 const trustedMilliseconds = 400;
-/** Bounds memory under a flood of well-formed keys that do not exist. */
+/** Of good keys, and as many of wrong ones: a flood of those displaces no good one. */
 const remembered = 20_000;
-
-const lookUp = {
-  name: 'api_key_by_hash',
-  text: `select k.uuid::text as uuid, k.account_uuid::text as account_uuid, k.read_only, k.sources::text[] as sources,
-      k.operations, k.expires_at, k.rate_limit, a.role, a.provider_uuid::text as provider_uuid
-    from api_key k join account a on a.uuid = k.account_uuid
-    where k.hash = $1 and k.revoked_at is null and a.deletion_marked_at is null`,
-};
-
-interface KeyRow {
-  readonly uuid: string;
-  readonly account_uuid: string;
-  readonly read_only: boolean;
-  readonly sources: readonly string[] | null;
-  readonly operations: readonly string[] | null;
-  readonly expires_at: Date | null;
-  readonly rate_limit: number | null;
-  readonly role: Caller['role'];
-  readonly provider_uuid: string | null;
-}
 
 interface Known {
   readonly caller: Caller;
@@ -46,8 +27,8 @@ interface Known {
 }
 
 interface Entry {
-  until: number;
-  known: Known | undefined;
+  readonly until: number;
+  readonly known: Known | undefined;
 }
 
 export type Authenticated =
@@ -92,45 +73,48 @@ export interface KeyRingOptions {
 export function createKeyRing(pool: Pick<pg.Pool, 'query'>, options: KeyRingOptions = {}): KeyRing {
   const now = options.now ?? Date.now;
   const anyForm = options.anyForm === undefined ? undefined : hash('sha256', options.anyForm, 'base64url');
-  const entries = new Map<string, Entry>();
+  const lookUp = createKeyLookUp(pool);
+  const good = new Map<string, Entry>();
+  const wrong = new Map<string, Entry>();
   const underWay = new Map<string, Promise<Entry>>();
   let lastUses = new Map<string, number>();
 
-  function refused(remoteAddress: string | undefined): Authenticated | undefined {
+  /** Another use that is none of the key's holder, as it seems. */
+  function refuse(answer: Authenticated, remoteAddress: string | undefined): Authenticated {
     const retrySeconds = options.guesses?.refusedFor(remoteAddress);
-    return retrySeconds === undefined ? undefined : { ok: false, failure: tooManyGuesses, retrySeconds };
-  }
-
-  function guessed(remoteAddress: string | undefined): Authenticated {
-    const present = refused(remoteAddress);
-    if (present !== undefined) return present;
+    if (retrySeconds !== undefined) return { ok: false, failure: tooManyGuesses, retrySeconds };
     options.guesses?.count(remoteAddress);
-    return invalid;
+    return answer;
   }
 
   function judge(known: Known | undefined, remoteAddress: string | undefined): Authenticated {
     const at = now();
-    if (known === undefined) return guessed(remoteAddress);
-    if ((known.caller.limits.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY) <= at) return invalid;
-    if (known.sources !== undefined && !isAmong(known.sources, remoteAddress)) return wrongSource;
+    const endsAt = known?.caller.limits.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY;
+    if (known === undefined || endsAt <= at) return refuse(invalid, remoteAddress);
+    // Not from the key's own bucket, which whoever has got hold of it elsewhere would empty for its holder.
+    if (known.sources !== undefined && !isAmong(known.sources, remoteAddress)) {
+      return refuse(wrongSource, remoteAddress);
+    }
     lastUses.set(known.caller.keyUuid, at);
     return { ok: true, caller: known.caller, readOnly: known.readOnly };
   }
 
-  async function load(digest: string): Promise<Entry> {
+  async function load(digest: string, lane: string): Promise<Entry> {
     // Counted from before the statement: a revocation that commits during it must not gain time.
-    const entry: Entry = { until: now() + trustedMilliseconds, known: undefined };
-    const { rows } = await pool.query<KeyRow>({ ...lookUp, values: [Buffer.from(digest, 'base64url')] });
-    entry.known = rows[0] === undefined ? undefined : knownOf(rows[0]);
+    const until = now() + trustedMilliseconds;
+    const row = await lookUp(digest, lane);
+    const entry: Entry = { until, known: row && knownOf(row) };
+    const [entries, others] = row === undefined ? [wrong, good] : [good, wrong];
+    others.delete(digest);
     if (entries.size >= remembered) entries.clear();
     entries.set(digest, entry);
     return entry;
   }
 
-  function loadOnce(digest: string): Promise<Entry> {
+  function loadOnce(digest: string, lane: string): Promise<Entry> {
     const present = underWay.get(digest);
     if (present !== undefined) return present;
-    const loading = load(digest).finally(() => underWay.delete(digest));
+    const loading = load(digest, lane).finally(() => underWay.delete(digest));
     underWay.set(digest, loading);
     return loading;
   }
@@ -138,20 +122,20 @@ export function createKeyRing(pool: Pick<pg.Pool, 'query'>, options: KeyRingOpti
   return {
     authenticate(header, remoteAddress) {
       if (header === undefined || header === '') return missing;
-      if (typeof header !== 'string' || header.length > 128) return guessed(remoteAddress);
+      if (typeof header !== 'string' || header.length > 128) return refuse(invalid, remoteAddress);
       const digest = hash('sha256', header, 'base64url');
-      const entry = entries.get(digest);
+      const entry = good.get(digest) ?? wrong.get(digest);
       if (entry !== undefined && entry.until > now()) return judge(entry.known, remoteAddress);
       const role = digest === anyForm ? 'operator' : parseKeyRole(header);
-      if (role === undefined || role === 'router') return guessed(remoteAddress);
-      // One that was good a moment ago is no guess: whoever shares its address cannot lock it out.
-      const present = entry?.known === undefined ? refused(remoteAddress) : undefined;
-      if (present !== undefined) return present;
-      return loadOnce(digest).then((loaded) => judge(loaded.known, remoteAddress));
+      if (role === undefined || role === 'router') return refuse(invalid, remoteAddress);
+      // One that was good a moment ago waits for nobody else's.
+      const lane = entry?.known?.caller.keyUuid ?? sourceOf(remoteAddress ?? '');
+      return loadOnce(digest, lane).then((loaded) => judge(loaded.known, remoteAddress));
     },
     forget(keyUuid) {
-      for (const [digest, entry] of entries) {
-        if (keyUuid === undefined || entry.known?.caller.keyUuid === keyUuid) entries.delete(digest);
+      if (keyUuid === undefined) wrong.clear();
+      for (const [digest, entry] of good) {
+        if (keyUuid === undefined || entry.known?.caller.keyUuid === keyUuid) good.delete(digest);
       }
     },
     async flush() {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { KEY_RANDOM_BYTES, makeKey } from '@levee/core/account/key.ts';
 import { createBuckets, createRateLimits, guessesPerMinute } from './rate-limit.ts';
-import { type ApiFixture, type Holder, startApi } from './testing/api-fixture.ts';
+import { type ApiFixture, type Holder, request, startApi } from './testing/api-fixture.ts';
 
 /** Requests a minute of a key without a limit of its own. */
 const usual = 1000;
@@ -80,8 +80,7 @@ test('a key gives another no more requests than it has itself; an operator gives
   }
 });
 
-test('an address that tries too many invalid keys is refused without a look; keys that were good go on', async () => {
-  const unseen = await api.key(user.uuid);
+test('an address that tries too many invalid keys is told to wait, and good keys from it go on, also ones never seen', async () => {
   const guess = () => makeKey('user', randomBytes(KEY_RANDOM_BYTES));
   const statuses: number[] = [];
   for (let tried = 0; tried <= guessesPerMinute + 20; tried++) {
@@ -94,7 +93,32 @@ test('an address that tries too many invalid keys is refused without a look; key
   assert.deepEqual([refused.status, refused.body.error], [429, 'rate_limited']);
   assert.match(refused.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
   assert.equal((await whoAmI(user.key)).status, 200);
-  assert.equal((await whoAmI(unseen)).status, 429, 'a key that was never seen here cannot be told from a guess');
+  for (let used = 0; used < 10; used++) {
+    // As many guesses as there is room for, and one more, before each: never a moment of rest.
+    for (let tried = 0; (await whoAmI(guess())).status === 401; tried++) assert.ok(tried < 5);
+    assert.equal((await whoAmI(await api.key(user.uuid))).status, 200);
+  }
+});
+
+test('a good key from a source that it may not be used from, or past its end, counts as an invalid one', async () => {
+  const elsewhere = await api.key(user.uuid, { sources: ['192.0.2.0/24'] });
+  const ended = await api.key(user.uuid, { expires_at: new Date(Date.now() + 3_600_000).toISOString() });
+  await api.database.pool.query('update api_key set expires_at = now() where expires_at is not null');
+  // Where nobody has guessed yet.
+  const replica = await api.openReplica();
+  const statusOf = async (key: string) => (await request(replica.url, 'GET', '/v1/whoami', { key })).status;
+  try {
+    const statuses: number[] = [];
+    for (let tried = 0; tried < guessesPerMinute + 10; tried++) {
+      statuses.push(await statusOf(tried % 2 === 0 ? elsewhere : ended));
+    }
+    const allowed = statuses.indexOf(429);
+    assert.deepEqual(new Set(statuses.slice(0, allowed)), new Set([403, 401]));
+    assert.ok(allowed >= guessesPerMinute && allowed <= guessesPerMinute + 5, `refused after ${allowed}`);
+    assert.equal(await statusOf(user.key), 200);
+  } finally {
+    await replica.close();
+  }
 });
 
 test('IPv6 sources count by their /64, IPv4 ones by address, a unix socket not at all', () => {

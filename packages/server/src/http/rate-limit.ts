@@ -52,7 +52,7 @@ export function createBuckets(clock: Clock, remembered = rememberedBuckets): Buc
   };
 }
 
-/** Wrong keys a minute of one source, before it is refused without a look. */
+/** Wrong keys a minute of one source, before it is told to wait. */
 export const guessesPerMinute = 120;
 
 export interface RateLimits {
@@ -100,7 +100,7 @@ export function createRateLimits(perMinute: number, clock: Clock = () => perform
 }
 
 /** Whoever has one IPv6 address has its /64. */
-function sourceOf(given: string): string {
+export function sourceOf(given: string): string {
   const address = withoutMapping(given.split('%', 1)[0] ?? '');
   const read = isIPv6(address) ? parseAddress(address) : undefined;
   return read?.ok ? formatPrefix(prefixOf(read.address, 64)) : address;
