@@ -183,6 +183,13 @@ describe('reverse DNS', { skip: missingPrograms('bind9-dnsutils', 'knot') }, () 
       'an acknowledgement',
       30_000,
     );
+    const { body: zones } = await good(first, operator, 'GET', '/operator/rdns-zone');
+    const { status } = zones.find((each: { zone: string }) => each.zone === four);
+    const taken = status.secondaries.map(({ secondary, transferred_serial }: Record<string, unknown>) => [
+      secondary,
+      String(transferred_serial),
+    ]);
+    assert.deepEqual(taken, [[`127.0.0.1:${knotAt.port}`, serial]]);
   });
 
   test('a replica that starts serves what was there, under the same serial', async () => {
@@ -193,6 +200,67 @@ describe('reverse DNS', { skip: missingPrograms('bind9-dnsutils', 'knot') }, () 
     } finally {
       await third.close();
     }
+  });
+
+  test('an address in a classless zone inside an embedded one is found by its name, here and at a secondary of the wider one', async () => {
+    const half = `0/25.${four}`;
+    const ips = '203.0.113.31';
+    await good(first, user, 'POST', '/rdns', { ips, record: 'before.example.net' });
+    const made = await good(first, operator, 'POST', '/operator/rdns-zone', { zone: half, driver: 'embedded' });
+    const { zone, made_by, records } = made.body.delegation;
+    assert.deepEqual([zone, made_by], [four, 'levee']);
+    assert.ok(records.includes(`${half}. IN NS ns1.example.net.`), records.join());
+    await everywhere(`31.${half}.,before.example.net.`, '-x', ips);
+    const changed = await good(second, user, 'PUT', '/rdns', { ips, record: 'inside.example.net' });
+    assert.equal(changed.body.applied[0].zone, half);
+    await everywhere(`31.${half}.,inside.example.net.`, '-x', ips);
+    await everywhere(`inside.example.net.`, `31.${half}`, 'PTR');
+    await everywhere('h101.example.net.', `101.${half}`, 'PTR');
+    const whole = await zoneAt(dnsOf(first), four);
+    assert.deepEqual(whole, await zoneAt(dnsOf(second), four));
+    for (const host of [0, 31, 127])
+      assert.ok(whole.includes(`${host}.${four}. 300 IN CNAME ${host}.${half}.`), `${host}`);
+    assert.equal(whole.filter((line) => line.includes(' CNAME ')).length, 128);
+    assert.deepEqual(
+      whole.filter((line) => line.startsWith(`${half}. `)),
+      [`${half}. 300 IN NS ns1.example.net.`, `${half}. 300 IN NS ns2.example.net.`],
+    );
+    // Knot has the wider zone alone.
+    const short = async () => (await digShort(knotAt, '+norec', '-x', ips).catch(() => [])).join();
+    await waitUntil(async () => (await short()) === `31.${half}.`, 'the secondary to lead there', 30_000);
+    assert.match(
+      await dig(knotAt, '+norec', `31.${half}`, 'PTR'),
+      /AUTHORITY SECTION:\n0\/25\S+\s+300\s+IN\s+NS\s+ns1\./,
+    );
+
+    await good(first, operator, 'DELETE', `/operator/rdns-zone/${made.body.uuid}`);
+    await everywhere('inside.example.net.', '-x', ips);
+    await waitUntil(async () => (await short()) === 'inside.example.net.', 'the secondary to have it again', 30_000);
+    const after = await zoneAt(dnsOf(first), four);
+    assert.deepEqual(
+      after.filter((line) => line.includes('CNAME') || line.startsWith(half)),
+      [],
+    );
+  });
+
+  test('a zone that begins at a label of an embedded one is delegated to its own name servers, whoever keeps it', async () => {
+    const inner = `7.0.0.0.${six}`;
+    const body = { zone: inner, driver: 'rfc2136', server: '127.0.0.1:9', nameservers: ['ns9.example.net'] };
+    const made = await good(first, operator, 'POST', '/operator/rdns-zone', body);
+    assert.deepEqual(made.body.delegation, {
+      zone: six,
+      made_by: 'levee',
+      records: [`${inner}. IN NS ns9.example.net.`],
+    });
+    const refers = async () => (await dig(dnsOf(second), '+norec', '-x', '2001:db8:7::1')).includes('ns9.example.net.');
+    await waitUntil(refers, 'the referral');
+    const { status, flags } = await digStatus(dnsOf(second), '+norec', '-x', '2001:db8:7::1');
+    assert.deepEqual([status, flags.includes('aa')], ['NOERROR', false]);
+    assert.ok((await zoneAt(dnsOf(first), six)).includes(`${inner}. 300 IN NS ns9.example.net.`));
+    await good(first, operator, 'PATCH', `/operator/rdns-zone/${made.body.uuid}`, { nameservers: ['ns8.example.net'] });
+    const moved = async () => (await dig(dnsOf(second), '+norec', '-x', '2001:db8:7::1')).includes('ns8.example.net.');
+    await waitUntil(moved, 'the new delegation');
+    await good(first, operator, 'DELETE', `/operator/rdns-zone/${made.body.uuid}`);
   });
 
   test('a zone that the operator takes away is refused, one that is added serves what waited for it', async () => {

@@ -139,8 +139,7 @@ async function start(
     registry: agents.registry,
     view: agents.view,
     renderers: eventRenderers({ pool: database.pool, states: agents.view, hasSpeaker: false }),
-    alongside: webhooks.alongside,
-    tasks: [webhooks.task],
+    tasks: webhooks.tasks,
     log: tell,
   });
 
@@ -148,11 +147,12 @@ async function start(
     pool: database.pool,
     states: agents.view,
     eventStreams: events.streams,
-    webhooks: { judge, wake: (webhook) => webhooks.wake(webhook) },
+    webhooks: { judge, wake: (...why) => webhooks.wake(...why) },
     wake,
     waitApplied: (...change) => agents.view.waitApplied(...change),
     routersChanged: () => agents.registry.refresh(),
     rdnsSettled: rdns.settled,
+    secondaries: (zone) => (dns?.ok === true ? dns.dns.secondaries(zone) : []),
     log,
     operatorKey: config.operatorKey,
     trustedProxies: config.trustedProxies,

@@ -88,7 +88,10 @@ export const rdnsOperations: readonly Operation[] = [
       'An address belongs to the narrowest zone that covers it. Records that waited for a zone are applied at once; those ' +
       'that stood in a wider zone are applied here and left as they are there. Levee writes the PTR records of ' +
       'addresses that have a record in Levee, and touches nothing else in the zone. Zones must nest or be apart (409). ' +
-      'The CNAME records that lead from a zone to a classless one below it (RFC 2317) are not made here.',
+      'A zone inside another is found only if that one says so: an embedded zone delegates the zones below it and leads ' +
+      'the addresses of classless ones there by CNAME (RFC 2317), transfers included; what a zone that is kept elsewhere ' +
+      'must hold, `delegation` says. Give an embedded zone `nameservers`: without any it answers, with a `warning`, and no ' +
+      'resolver finds it.',
     access: 'write',
     body: rdnsZoneCreate,
     answer: rdnsZone,

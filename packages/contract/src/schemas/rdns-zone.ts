@@ -40,8 +40,10 @@ const nameservers = Type.Array(Type.String({ maxLength: 254 }), {
   minItems: 1,
   maxItems: 16,
   description:
-    '`embedded`: host names of the name servers, the primary first; without them it is `localhost`, good for ' +
-    'nothing but trying out. `powerdns`: when given, a zone that the server does not have yet is created with them.',
+    'Host names of the name servers, the primary first: to these a wider zone that is `embedded` delegates this one. ' +
+    '`embedded`: they stand in the zone; without any it has those of the embedded zone around it, and without one around it ' +
+    '`localhost`, good for nothing but trying out (the answer then holds a `warning`). ' +
+    '`powerdns`: a zone that the server does not have yet is created with them.',
 });
 /** As long as a name of the SOA record can be, which it becomes (RFC 1035, 2.3.4 and 8). */
 const admin = Type.String({
@@ -101,6 +103,39 @@ export const rdnsZoneChange = Type.Object(
 
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 
+const serial = (description: string) => Type.Optional(Type.Integer({ minimum: 0, description }));
+
+const secondaryStatus = Type.Object(
+  {
+    secondary: Type.String({ description: 'Address and port.' }),
+    acknowledged_serial: serial('The last one of whose NOTIFY it said that it has it.'),
+    transferred_serial: serial('The last one that it took whole.'),
+    unanswered: count('NOTIFY messages sent since the last answer; repeated until there is one.'),
+    problem: Type.Optional(Type.String({ description: 'What it answered instead, or what the system said.' })),
+  },
+  { additionalProperties: false },
+);
+
+const delegation = Type.Object(
+  {
+    zone: Type.String({ description: 'Where the records belong.' }),
+    made_by: Type.Enum(['levee', 'operator'], {
+      description:
+        '`levee`: the zone is `embedded` and has them already. `operator`: it is kept elsewhere, and Levee does not look ' +
+        'whether they are there; without them nobody finds the records of this zone.',
+    }),
+    records: Type.Array(Type.String(), {
+      description:
+        'Lines of a zone file: NS of this zone, as far as `nameservers` says them, and for a classless one the CNAME of ' +
+        'each of its addresses (RFC 2317), many in one line by `$GENERATE`.',
+    }),
+  },
+  {
+    additionalProperties: false,
+    description: 'What the zone around this one must hold. Absent where none is known and the zone is not classless.',
+  },
+);
+
 export const rdnsZone = Type.Object(
   {
     uuid,
@@ -136,9 +171,16 @@ export const rdnsZone = Type.Object(
         records_applied: count('Records that the server has as they are here.'),
         records_pending: count('Records that it has yet to take or give up.'),
         records_failed: count('Records, of those pending, that it refused.'),
+        secondaries: Type.Optional(
+          Type.Array(secondaryStatus, {
+            description: '`embedded`: what the replica that answers knows of each secondary since it started.',
+          }),
+        ),
       },
       { additionalProperties: false, description: 'How the server behind does.' },
     ),
+    delegation: Type.Optional(delegation),
+    warning: Type.Optional(Type.String({ description: 'What keeps resolvers from finding the zone.' })),
     created_at: timestamp,
     updated_at: timestamp,
     message: Type.Optional(Type.String()),

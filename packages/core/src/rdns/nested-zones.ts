@@ -3,8 +3,8 @@
  * that begins right below (RFC 1034, 4.2), and CNAME records from the names of addresses to where classless zones have
  * them (RFC 2317). Owns which records those are; who writes them is another question.
  */
-import type { AddressRange } from '../net/prefix.ts';
-import { ownerName, type ReverseZone } from './reverse-name.ts';
+import type { Address, AddressRange } from '../net/prefix.ts';
+import { ownerName, type ReverseZone, reverseName } from './reverse-name.ts';
 import type { ZoneIndex } from './zone-index.ts';
 import type { ZoneDriver } from './zone-settings.ts';
 
@@ -21,52 +21,59 @@ export interface NestedNames<Z extends ReverseZone> {
   readonly aliases: readonly Alias[];
 }
 
-/** `zones`: those of the index. */
-export function nestedNames<Z extends ReverseZone>(zone: Z, zones: readonly Z[], index: ZoneIndex<Z>): NestedNames<Z> {
-  const aliases = new Map<string, string>();
-  const cuts: Z[] = [];
-  for (const inner of zones) {
-    if (!isInside(inner, zone)) continue;
-    if (zoneAbove(inner, index) === zone) cuts.push(inner);
-    // Names of other zones are below this one's as they are.
-    if (!inner.classless && !zone.classless) continue;
-    const { family, start, end } = inner.range;
-    for (let value = start; value <= end; value += 1n) {
-      const address = { family, value };
-      const owner = ownerName(zone, address);
-      const own = index.match(address);
-      // The name itself may lie in a zone between.
-      if (own === undefined || index.enclosing(owner) !== zone) continue;
+/** Of each zone that has any. `zones`: those of the index. */
+export function nestedNames<Z extends ReverseZone>(
+  zones: readonly Z[],
+  index: ZoneIndex<Z>,
+): ReadonlyMap<Z, NestedNames<Z>> {
+  const nested = new Map<Z, { readonly cuts: Z[]; readonly aliases: Map<string, string> }>();
+  const inside = (zone: Z) => {
+    const found = nested.get(zone);
+    if (found !== undefined) return found;
+    const made = { cuts: [], aliases: new Map<string, string>() };
+    nested.set(zone, made);
+    return made;
+  };
+  for (const zone of zones) {
+    const above = zoneAbove(zone, index);
+    if (above !== undefined) inside(above).cuts.push(zone);
+    if (!zone.classless) continue;
+    for (const address of addressesOf(zone.range)) {
+      const own = index.match(address) ?? zone;
       const target = ownerName(own, address);
-      if (target !== owner) aliases.set(owner, target);
+      if (own !== zone) inside(zone).aliases.set(ownerName(zone, address), target);
+      const name = reverseName(address);
+      const asked = index.enclosing(name);
+      if (asked !== undefined && asked !== own) inside(asked).aliases.set(name, target);
     }
   }
-  return { cuts, aliases: [...aliases] };
+  return new Map([...nested].map(([zone, { cuts, aliases }]) => [zone, { cuts, aliases: [...aliases] }]));
 }
 
 /** The zone in which this one's name stands: the one that must delegate it. */
-export function zoneAbove<Z extends ReverseZone>(zone: Z, index: ZoneIndex<Z>): Z | undefined {
-  return index.enclosing(zone.name.slice(zone.name.indexOf('.') + 1));
+function zoneAbove<Z extends ReverseZone>(zone: Z, index: ZoneIndex<Z>): Z | undefined {
+  return index.enclosing(nameAbove(zone));
 }
 
-function isInside(inner: ReverseZone, outer: ReverseZone): boolean {
-  const { family, start, end } = outer.range;
-  const { range } = inner;
-  return inner !== outer && range.family === family && start <= range.start && range.end <= end;
+function nameAbove({ name }: ReverseZone): string {
+  return name.slice(name.indexOf('.') + 1);
+}
+
+/** Of a classless zone: 256 at most. */
+function* addressesOf({ family, start, end }: AddressRange): Generator<Address> {
+  for (let value = start; value <= end; value += 1n) yield { family, value };
 }
 
 /**
- * The name servers that a zone is delegated to. An embedded zone without any has those of the zone around it, which the
- * same server serves. Undefined: nobody said.
+ * The name servers that a zone is delegated to. An embedded zone without any has those of the embedded zone above it, which
+ * the same server serves. Undefined: nobody said.
  */
-export function nameserversOf(zone: KeptZone, zones: readonly KeptZone[]): readonly string[] | undefined {
-  if (zone.nameservers !== undefined || zone.driver !== 'embedded') return zone.nameservers;
-  let around: KeptZone | undefined;
-  for (const outer of zones) {
-    if (outer.driver !== 'embedded' || outer.nameservers === undefined || !isInside(zone, outer)) continue;
-    if (around === undefined || isInside(outer, around)) around = outer;
+export function nameserversOf<Z extends KeptZone>(zone: Z, index: ZoneIndex<Z>): readonly string[] | undefined {
+  if (zone.driver !== 'embedded') return zone.nameservers;
+  for (let each: Z | undefined = zone; each !== undefined; each = zoneAbove(each, index)) {
+    if (each.driver === 'embedded' && each.nameservers !== undefined) return each.nameservers;
   }
-  return around?.nameservers;
+  return undefined;
 }
 
 /** What must be said of a zone in the one above it. */
@@ -79,22 +86,15 @@ export interface Delegation {
   readonly records: readonly string[];
 }
 
-/**
- * Undefined for a zone that the world delegates as usual: nothing around it is known here. `zones`: those of the index.
- */
-export function delegationOf<Z extends KeptZone>(
-  zone: Z,
-  zones: readonly Z[],
-  index: ZoneIndex<Z>,
-): Delegation | undefined {
+/** Undefined for a zone that the world delegates as any other: nothing around it is known here. */
+export function delegationOf<Z extends KeptZone>(zone: Z, index: ZoneIndex<Z>): Delegation | undefined {
   const above = zoneAbove(zone, index);
   if (above === undefined && !zone.classless) return undefined;
-  const nameservers = nameserversOf(zone, zones);
   return {
-    zone: above?.name ?? zone.name.slice(zone.name.indexOf('.') + 1),
+    zone: above?.name ?? nameAbove(zone),
     isMade: above?.driver === 'embedded',
     records: [
-      ...(nameservers ?? []).map((server) => `${zone.name}. IN NS ${server}.`),
+      ...(nameserversOf(zone, index) ?? []).map((server) => `${zone.name}. IN NS ${server}.`),
       ...(zone.classless ? runsOf(zone, index).map((run) => aliasLine(zone, run)) : []),
     ],
   };
@@ -102,10 +102,10 @@ export function delegationOf<Z extends KeptZone>(
 
 /** The addresses of a classless zone that stand in no narrower one, in runs. */
 function runsOf<Z extends ReverseZone>(zone: Z, index: ZoneIndex<Z>): AddressRange[] {
-  const { family, start, end } = zone.range;
-  const runs: { family: typeof family; start: bigint; end: bigint }[] = [];
-  for (let value = start; value <= end; value += 1n) {
-    if (index.match({ family, value }) !== zone) continue;
+  const runs: { family: Address['family']; start: bigint; end: bigint }[] = [];
+  for (const address of addressesOf(zone.range)) {
+    if (index.match(address) !== zone) continue;
+    const { family, value } = address;
     const last = runs.at(-1);
     if (last?.end === value - 1n) last.end = value;
     else runs.push({ family, start: value, end: value });
@@ -114,7 +114,6 @@ function runsOf<Z extends ReverseZone>(zone: Z, index: ZoneIndex<Z>): AddressRan
 }
 
 /** BIND's and others' way of writing many alike. */
-function aliasLine({ name }: ReverseZone, { start, end }: AddressRange): string {
-  const around = name.slice(name.indexOf('.') + 1);
-  return `$GENERATE ${start & 0xffn}-${end & 0xffn} $.${around}. CNAME $.${name}.`;
+function aliasLine(zone: ReverseZone, { start, end }: AddressRange): string {
+  return `$GENERATE ${start & 0xffn}-${end & 0xffn} $.${nameAbove(zone)}. CNAME $.${zone.name}.`;
 }

@@ -59,7 +59,7 @@ type SettingName = Exclude<keyof ZoneFields, 'driver'>;
 
 const fieldsOf: Readonly<Record<ZoneDriver, readonly SettingName[]>> = {
   embedded: ['nameservers', 'admin', 'secondaries', 'ttl'],
-  rfc2136: ['server', 'tsig', 'ttl'],
+  rfc2136: ['server', 'tsig', 'nameservers', 'ttl'],
   powerdns: ['server', 'api_key', 'nameservers', 'ttl'],
 };
 

@@ -16,7 +16,7 @@ import {
 import type { Executor } from './executor.ts';
 import { done, type Outcome, refuse } from './outcome.ts';
 import { type ZoneRow, zoneColumns } from './rdns-row.ts';
-import { type KnownZone, loadZones } from './read-rdns.ts';
+import { type KnownZone, knownZone, loadZones } from './read-rdns.ts';
 
 export interface ZoneCounts {
   readonly applied: number;
@@ -68,9 +68,31 @@ const reapplyStatement = {
     insert into change (kind, object_uuid) select 'rdns', uuid from fresh`,
 };
 
-async function reapply(executor: Executor, { range: { family, start, end } }: ReverseZone): Promise<void> {
-  const ends = [start, end].map((value) => formatAddress({ family, value }));
-  await executor.rows(reapplyStatement, ends);
+async function reapply(executor: Executor, zone: ReverseZone): Promise<void> {
+  await executor.rows(reapplyStatement, endsOf(zone));
+}
+
+/**
+ * Embedded zones say something of each other: a zone delegates those below it, leads into classless ones, and lends them its
+ * name servers. Whatever is done to one, all that nest with it have another content, and so another serial.
+ */
+const serialStatement = {
+  name: 'rdns_zone_serials',
+  text: `with raised as (
+      update rdns_zone set serial = greatest(serial + 1, extract(epoch from clock_timestamp())::int8),
+        serial_position = nextval('change_position')
+      where driver = 'embedded' and first_address <= $2 and last_address >= $1
+      returning uuid, serial_position
+    )
+    insert into change (position, kind, object_uuid) select serial_position, 'rdns_zone', uuid from raised`,
+};
+
+async function raiseSerials(executor: Executor, zone: ReverseZone): Promise<void> {
+  await executor.rows(serialStatement, endsOf(zone));
+}
+
+function endsOf({ range: { family, start, end } }: ReverseZone): string[] {
+  return [start, end].map((value) => formatAddress({ family, value }));
 }
 
 export interface NewZone {
@@ -88,13 +110,12 @@ export async function createZone(executor: Executor, given: NewZone): Promise<Ou
     const clash = zoneClash(zone, other);
     if (clash !== undefined) return refuse('conflict', clashProblem(clash, zone.name, other.name));
   }
-  const { family, start, end } = zone.range;
-  const [first, last] = [start, end].map((value) => formatAddress({ family, value }));
-  const values = [given.uuid, zone.name, driver, JSON.stringify(settings), first, last];
+  const values = [given.uuid, zone.name, driver, JSON.stringify(settings), ...endsOf(zone)];
   const [row] = await executor.rows<ZoneRow>(createStatement, values);
   if (row === undefined) throw new Error('a zone was not stored');
+  await raiseSerials(executor, zone);
   await reapply(executor, zone);
-  return done({ ...zone, row });
+  return done(knownZone(row));
 }
 
 export interface ChangedZone {
@@ -118,8 +139,9 @@ export async function changeZone(
   if (narrow.length > 0) return refuse('validation_failed', ...narrow);
   const [row] = await executor.rows<ZoneRow>(changeStatement, [uuid, driver, JSON.stringify(parsed.settings)]);
   if (row === undefined) throw new Error('a locked zone is gone');
+  await raiseSerials(executor, before);
   await reapply(executor, before);
-  return done({ before, after: { ...before, row } });
+  return done({ before, after: knownZone(row) });
 }
 
 /** In a transaction. */
@@ -128,6 +150,7 @@ export async function deleteZone(executor: Executor, uuid: string): Promise<Outc
   const zone = (await loadZones(executor)).find(({ row }) => row.uuid === uuid);
   if (zone === undefined) return refuse('not_found');
   await executor.rows(deleteStatement, [uuid]);
+  await raiseSerials(executor, zone);
   await reapply(executor, zone);
   return done(zone);
 }

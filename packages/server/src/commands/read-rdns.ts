@@ -1,5 +1,6 @@
 /** Reads PTR records and the zones in which they stand; lists of records come in chunks. */
-import { type ReverseZone, reverseZoneFromTrusted } from '@levee/core/rdns/reverse-name.ts';
+import type { KeptZone } from '@levee/core/rdns/nested-zones.ts';
+import { reverseZoneFromTrusted } from '@levee/core/rdns/reverse-name.ts';
 import { ZoneIndex } from '@levee/core/rdns/zone-index.ts';
 import type pg from 'pg';
 import type { Executor } from './executor.ts';
@@ -25,7 +26,12 @@ export async function readRdns(executor: Executor, uuid: string): Promise<RdnsRo
 }
 
 /** A zone's row with what its name says. */
-export type KnownZone = ReverseZone & { readonly row: ZoneRow };
+export type KnownZone = KeptZone & { readonly row: ZoneRow };
+
+export function knownZone(row: ZoneRow): KnownZone {
+  const { zone, driver, settings } = row;
+  return { ...reverseZoneFromTrusted(zone), driver, nameservers: settings.nameservers, row };
+}
 
 const zonesStatement = {
   name: 'rdns_zones',
@@ -35,7 +41,7 @@ const zonesStatement = {
 /** All of them, in order of creation. */
 export async function loadZones(executor: Executor): Promise<KnownZone[]> {
   const rows = await executor.rows<ZoneRow>(zonesStatement, []);
-  return rows.map((row) => ({ ...reverseZoneFromTrusted(row.zone), row }));
+  return rows.map(knownZone);
 }
 
 export async function loadZoneIndex(executor: Executor): Promise<ZoneIndex<KnownZone>> {

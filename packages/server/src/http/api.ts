@@ -25,7 +25,7 @@ import { flowruleHandlers } from './handlers/flowrule.ts';
 import { operatorHandlers } from './handlers/operator.ts';
 import { quotaHandlers } from './handlers/quota.ts';
 import { type RdnsSettled, rdnsHandlers } from './handlers/rdns.ts';
-import { rdnsZoneHandlers } from './handlers/rdns-zone.ts';
+import { rdnsZoneHandlers, type SecondariesOf } from './handlers/rdns-zone.ts';
 import { serviceHandlers } from './handlers/service.ts';
 import { topologyHandlers } from './handlers/topology.ts';
 import { tunnelHandlers } from './handlers/tunnel.ts';
@@ -47,6 +47,8 @@ export interface ApiServices extends WriteServices {
   readonly routersChanged: () => Promise<void>;
   /** Absent: nobody applies PTR records here, and nothing is waited for. */
   readonly rdnsSettled?: RdnsSettled | undefined;
+  /** Absent: no embedded DNS server runs here. */
+  readonly secondaries?: SecondariesOf | undefined;
   /** Absent: events are not served. */
   readonly eventStreams?: EventStreams | undefined;
   /** Absent: there are no webhooks. */
@@ -93,7 +95,7 @@ export function createApi(services: ApiServices): Api {
     ...userHandlers({ pool, keys }),
     ...serviceHandlers({ pool, keys, now, rateLimit: services.rateLimit ?? 0, openapi: () => document }),
     ...rdnsHandlers({ pool, settled: services.rdnsSettled ?? (async () => 'not-enforced') }),
-    ...rdnsZoneHandlers({ pool }),
+    ...rdnsZoneHandlers({ pool, secondaries: services.secondaries ?? (() => []) }),
     ...operatorHandlers({ pool }),
     ...quotaHandlers({ pool }),
     ...(services.eventStreams && eventHandlers(services.eventStreams)),

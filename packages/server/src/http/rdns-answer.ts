@@ -3,9 +3,10 @@
 import { parseAddress } from '@levee/core/net/address.ts';
 import { formatPrefix } from '@levee/core/net/prefix-text.ts';
 import { prefixesOfRange } from '@levee/core/net/range.ts';
+import { delegationOf, nameserversOf } from '@levee/core/rdns/nested-zones.ts';
 import { type RecordState, recordState, type ZoneFacts } from '@levee/core/rdns/record-state.ts';
 import type { ZoneIndex } from '@levee/core/rdns/zone-index.ts';
-import type { ZoneDriverSettings } from '@levee/core/rdns/zone-settings.ts';
+import { formatHostPort, type ZoneDriverSettings } from '@levee/core/rdns/zone-settings.ts';
 import type { RdnsRow, ZoneRow } from '../commands/rdns-row.ts';
 import type { CountedZone } from '../commands/rdns-zone.ts';
 import type { KnownZone } from '../commands/read-rdns.ts';
@@ -62,9 +63,26 @@ function appliedAt(row: RdnsRow, zone: ZoneRow, { state, reason }: RecordState):
   };
 }
 
-export function zoneJson({ zone, counts }: CountedZone, message?: string): object {
+/** What is known of a server that takes copies of an embedded zone from this replica. */
+export interface SecondaryStanding {
+  readonly address: string;
+  readonly port: number;
+  readonly acknowledgedSerial: number | undefined;
+  readonly transferredSerial: number | undefined;
+  readonly unanswered: number;
+  readonly problem: string | undefined;
+}
+
+export interface ZoneSurroundings {
+  readonly zones: ZoneIndex<KnownZone>;
+  readonly secondaries: (zone: string) => readonly SecondaryStanding[];
+}
+
+export function zoneJson({ zone, counts }: CountedZone, around: ZoneSurroundings, message?: string): object {
   const { row } = zone;
   const { last_error, last_error_at } = row;
+  const delegation = delegationOf(zone, around.zones);
+  const warning = warningOf(zone, around.zones);
   return {
     uuid: row.uuid,
     zone: row.zone,
@@ -79,11 +97,41 @@ export function zoneJson({ zone, counts }: CountedZone, message?: string): objec
       records_applied: counts.applied,
       records_pending: counts.pending,
       records_failed: counts.failed,
+      ...(row.driver === 'embedded' && { secondaries: around.secondaries(row.zone).map(secondaryJson) }),
     },
+    ...(delegation !== undefined && {
+      delegation: {
+        zone: delegation.zone,
+        made_by: delegation.isMade ? 'levee' : 'operator',
+        records: delegation.records,
+      },
+    }),
+    ...(warning !== undefined && { warning }),
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
     ...(message !== undefined && { message }),
   };
+}
+
+function secondaryJson({ acknowledgedSerial, transferredSerial, unanswered, problem, ...place }: SecondaryStanding) {
+  return {
+    secondary: formatHostPort({ host: place.address, port: place.port }),
+    ...(acknowledgedSerial !== undefined && { acknowledged_serial: acknowledgedSerial }),
+    ...(transferredSerial !== undefined && { transferred_serial: transferredSerial }),
+    unanswered,
+    ...(problem !== undefined && { problem }),
+  };
+}
+
+/** What works here and finds nobody out there. */
+function warningOf(zone: KnownZone, zones: ZoneIndex<KnownZone>): string | undefined {
+  if (nameserversOf(zone, zones) !== undefined) return undefined;
+  if (zone.driver === 'embedded') {
+    return 'Without nameservers the zone names localhost as its name server, where no resolver finds it: give the host names under which its servers are reached, the primary first.';
+  }
+  const delegation = delegationOf(zone, zones);
+  if (delegation?.isMade !== true) return undefined;
+  return `Levee serves ${delegation.zone}, in which this zone lies, and cannot delegate it without nameservers: give the host names of the servers that answer for it.`;
 }
 
 /** What is answered and kept in the audit log: that there is a secret, never the secret. */

@@ -114,6 +114,53 @@ test('zones nest or are apart, and each counts its own records', async () => {
   await zoneCall('deleteRdnsZone', undefined, wide.body.uuid);
 });
 
+test('a zone says what the one around it must hold, and what keeps resolvers from finding it', async () => {
+  const put = async (body: object) => (await zoneCall('createRdnsZone', body)).body;
+  const read = async (uuid: string) => (await zoneCall('readRdnsZone', undefined, uuid)).body;
+  const wide = await put({ zone: '9.0.10.in-addr.arpa', driver: 'rfc2136', server: '127.0.0.1:9' });
+  assert.deepEqual([wide.delegation, wide.warning], [undefined, undefined]);
+  const half = await put({ zone: '0/25.9.0.10.in-addr.arpa', driver: 'embedded' });
+  const aliases = '$GENERATE 0-127 $.9.0.10.in-addr.arpa. CNAME $.0/25.9.0.10.in-addr.arpa.';
+  assert.deepEqual(half.delegation, { zone: '9.0.10.in-addr.arpa', made_by: 'operator', records: [aliases] });
+  assert.match(half.warning, /localhost/);
+  const named = await zoneCall('changeRdnsZone', { nameservers: ['ns1.example.net'] }, half.uuid);
+  assert.equal(named.body.warning, undefined);
+  assert.deepEqual(named.body.delegation.records, ['0/25.9.0.10.in-addr.arpa. IN NS ns1.example.net.', aliases]);
+  await zoneCall('changeRdnsZone', { driver: 'embedded', nameservers: ['ns2.example.net'] }, wide.uuid);
+  assert.equal((await read(half.uuid)).delegation.made_by, 'levee');
+  const away = { zone: '128/25.9.0.10.in-addr.arpa', driver: 'powerdns', server: 'http://127.0.0.1:9', api_key: 'k' };
+  const other = await put(away);
+  assert.equal(other.delegation.made_by, 'levee');
+  assert.match(other.warning, /^Levee serves 9\.0\.10\.in-addr\.arpa, .* cannot delegate it without nameservers/);
+  assert.deepEqual((await read(wide.uuid)).status.secondaries, []);
+  for (const { uuid } of [other, half, wide]) await zoneCall('deleteRdnsZone', undefined, uuid);
+});
+
+test('whatever is done to a zone, the embedded ones that nest with it are given another serial', async () => {
+  const serials = async () => {
+    const { body } = await zoneCall('listRdnsZones');
+    return new Map(body.map((each: { zone: string; serial?: number }) => [each.zone, each.serial]));
+  };
+  const [wide, apart, inner] = ['8.0.10.in-addr.arpa', '7.0.10.in-addr.arpa', '0/25.8.0.10.in-addr.arpa'];
+  const made = new Map<string, string>();
+  for (const zone of [wide, apart])
+    made.set(zone, (await zoneCall('createRdnsZone', { zone, driver: 'embedded' })).body.uuid);
+  let before = await serials();
+  const raised = async (what: string) => {
+    const now = await serials();
+    assert.ok((now.get(wide) as number) > (before.get(wide) as number), what);
+    assert.equal(now.get(apart), before.get(apart), what);
+    before = now;
+  };
+  const { uuid } = (await zoneCall('createRdnsZone', { zone: inner, driver: 'rfc2136', server: '127.0.0.1:9' })).body;
+  await raised('one is made inside');
+  await zoneCall('changeRdnsZone', { nameservers: ['ns1.example.net'] }, uuid);
+  await raised('its name servers change');
+  await zoneCall('deleteRdnsZone', undefined, uuid);
+  await raised('it goes');
+  for (const each of made.values()) await zoneCall('deleteRdnsZone', undefined, each);
+});
+
 test('a secret goes in and never comes out: not in an answer, an error, the audit log', async () => {
   const secret = Buffer.from('never to be seen').toString('base64');
   const apiKey = 'never-to-be-answered';

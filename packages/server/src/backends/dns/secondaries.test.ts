@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { waitUntil } from '../../store/testing/wait-until.ts';
 import type { DnsAddress } from './dns-server.ts';
 import { memoryZones, zoneSettings } from './testing/memory-zones.ts';
-import { digShort, freePort, missingPrograms, startBind, startKnot, startNsd } from './testing/programs.ts';
+import { dig, digShort, freePort, missingPrograms, startBind, startKnot, startNsd } from './testing/programs.ts';
 import { serve } from './testing/test-server.ts';
 import type { ZoneRecord } from './zone-source.ts';
 
@@ -24,7 +24,11 @@ for (const [name, start] of programs) {
       const secondaries = [{ address: '127.0.0.1', port }];
       const zones = memoryZones();
       // Close below the end of the circle: the second change goes over it (RFC 1982).
-      zones.put(zoneSettings(four, { secondaries, serial: 0xffff_fffe }), [[`7.${four}`, 'mail.example.net']]);
+      zones.put(zoneSettings(four, { secondaries, serial: 0xffff_fffe }), [
+        [`7.${four}`, 'mail.example.net'],
+        [`9.${four}`, { alias: `9.8/29.${four}` }],
+        [`8/29.${four}`, { nameservers: ['ns5.example.net'] }],
+      ]);
       const many = Array.from(
         { length: 3_000 },
         (_, index): ZoneRecord => [`${index}.${classless}`, `h${index}.example.net`],
@@ -44,6 +48,8 @@ for (const [name, start] of programs) {
         30_000,
       );
       assert.deepEqual((await digShort(at, '+norec', four, 'NS')).sort(), ['ns1.example.net.', 'ns2.example.net.']);
+      assert.equal(await says(`9.${four}`, 'PTR'), `9.8/29.${four}.`);
+      assert.match(await dig(at, '+norec', `9.8/29.${four}`, 'PTR'), /AUTHORITY: 1,[\s\S]*IN\s+NS\s+ns5\.example\.net\./);
       await waitUntil(
         () => server.secondaries(four)[0]?.acknowledgedSerial === 0xffff_fffe,
         'the acknowledgement',

@@ -5,7 +5,7 @@ import type { Database } from '../../store/database.ts';
 import { type SeededProvider, seedProvider } from '../../store/testing/seed.ts';
 import { startTestPostgres, type TestPostgres } from '../../store/testing/test-postgres.ts';
 import { waitUntil } from '../../store/testing/wait-until.ts';
-import type { ZoneSettings, ZoneSink } from '../dns/zone-source.ts';
+import type { RecordData, ZoneRecord, ZoneSettings, ZoneSink } from '../dns/zone-source.ts';
 import { type RdnsReconciler, startRdnsReconciler } from './reconciler.ts';
 import { readRecords, seedRecord, seedRecordDeletion, seedZone } from './testing/records.ts';
 
@@ -19,16 +19,19 @@ after(() => postgres?.stop());
 
 /** What a DNS server would serve, and whether a secondary could have missed any of it. */
 class Copy implements ZoneSink {
-  readonly zones = new Map<string, { settings: ZoneSettings; records: Map<string, string> }>();
+  readonly zones = new Map<string, { settings: ZoneSettings; records: Map<string, RecordData> }>();
   readonly faults: string[] = [];
+  /** Names of the zones that were given whole. */
+  readonly replaced: string[] = [];
 
-  replace(settings: ZoneSettings, records: Iterable<readonly [string, string]>): void {
+  replace(settings: ZoneSettings, records: Iterable<ZoneRecord>): void {
     const before = this.zones.get(settings.name);
     if (before !== undefined && settings.serial < before.settings.serial) this.faults.push('the serial went back');
     this.zones.set(settings.name, { settings, records: new Map(records) });
+    this.replaced.push(settings.name);
   }
 
-  change(settings: ZoneSettings, set: Iterable<readonly [string, string]>, removed: Iterable<string>): void {
+  change(settings: ZoneSettings, set: Iterable<ZoneRecord>, removed: Iterable<string>): void {
     const known = this.zones.get(settings.name);
     if (known === undefined) throw new Error(`${settings.name} was never given`);
     const [put, gone] = [[...set], [...removed]];
@@ -166,3 +169,46 @@ test('a replica without a DNS server leaves embedded zones to those that have on
     await without.stop();
   }
 });
+
+test('a zone that comes, goes or cannot be followed costs those that are there nothing but what is different', async () => {
+  const database = await postgres.createDatabase();
+  const provider = await seedProvider(database.pool);
+  await seedZone(database.pool, zone);
+  const replica = await startReplica(database);
+  const { copy, tail } = replica;
+  const inner = `0/25.0.${zone}`;
+  const recordsOf = (name: string) => copy.zones.get(name)?.records ?? new Map();
+  try {
+    for (const last of [1, 2, 200])
+      await seedRecord(database.pool, provider, `198.18.0.${last}`, `h${last}.example.net`);
+    tail.wake();
+    await waitUntil(() => recordsOf(zone).size === 3, 'served');
+    copy.replaced.length = 0;
+    await seedZone(database.pool, '19.198.in-addr.arpa');
+    await seedZone(database.pool, inner, 'embedded', { ttl: 300, nameservers: ['ns1.example.net'] });
+    tail.wake();
+    await waitUntil(() => copy.zones.has(inner) && recordsOf(inner).size === 2, 'the new ones are there');
+    await raiseSerial(database, zone);
+    tail.wake();
+    await waitUntil(() => recordsOf(zone).size === 130, 'the aliases, the delegation and the one record beside');
+    assert.deepEqual(recordsOf(zone).get(`1.0.${zone}`), { alias: `1.${inner}` });
+    assert.deepEqual(recordsOf(zone).get(inner), { nameservers: ['ns1.example.net'] });
+    assert.equal(recordsOf(zone).get(ownerOf('198.18.0.200')), 'h200.example.net');
+    assert.deepEqual(copy.replaced.sort(), ['19.198.in-addr.arpa', inner].sort());
+    assert.deepEqual(copy.faults, []);
+  } finally {
+    await replica.stop();
+  }
+});
+
+/** As a command does that changes what a zone holds of others. */
+async function raiseSerial({ pool }: Database, name: string): Promise<void> {
+  await pool.query(
+    `with raised as (
+        update rdns_zone set serial = serial + 1, serial_position = nextval('change_position') where zone = $1
+        returning uuid, serial_position
+      )
+      insert into change (position, kind, object_uuid) select serial_position, 'rdns_zone', uuid from raised`,
+    [name],
+  );
+}

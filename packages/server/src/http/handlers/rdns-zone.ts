@@ -2,6 +2,7 @@
 import type { Problem } from '@levee/contract/errors.ts';
 import { problem } from '@levee/core/problem.ts';
 import { parseReverseZone, type ReverseZone } from '@levee/core/rdns/reverse-name.ts';
+import { ZoneIndex } from '@levee/core/rdns/zone-index.ts';
 import {
   judgeZoneChange,
   parseZoneSettings,
@@ -10,18 +11,22 @@ import {
 } from '@levee/core/rdns/zone-settings.ts';
 import type pg from 'pg';
 import type { AuditEntry } from '../../commands/audit.ts';
-import { executorOf } from '../../commands/executor.ts';
+import { type Executor, executorOf } from '../../commands/executor.ts';
 import { refuse } from '../../commands/outcome.ts';
 import { changeZone, countZones, createZone, deleteZone, isSingleName, singleName } from '../../commands/rdns-zone.ts';
 import type { KnownZone } from '../../commands/read-rdns.ts';
 import type { Cursor } from '../../store/cursor.ts';
 import { newUuid } from '../../store/new-uuid.ts';
-import { type Call, type Handler, isSound, judgedBy, membersOf } from '../call.ts';
-import { settingsJson, zoneJson } from '../rdns-answer.ts';
+import { type Call, type Handler, isSound, judgedBy, membersOf, type Wrote } from '../call.ts';
+import { settingsJson, type ZoneSurroundings, zoneJson } from '../rdns-answer.ts';
 import { isUuid } from '../uuid-text.ts';
+
+/** Of the embedded DNS server of this replica; none where it serves no such zone. */
+export type SecondariesOf = ZoneSurroundings['secondaries'];
 
 export interface RdnsZoneServices {
   readonly pool: pg.Pool;
+  readonly secondaries: SecondariesOf;
 }
 
 interface JudgedZone {
@@ -29,10 +34,31 @@ interface JudgedZone {
   readonly settings: ZoneDriverSettings;
 }
 
+interface ZoneReading {
+  readonly uuid: string;
+  readonly text: (message?: string) => string;
+}
+
 /** The log has something new: that it is woken is all that matters, nobody waits for the place. */
 const anyChange: Cursor = { xid: 0, position: 0 };
 
-export function rdnsZoneHandlers({ pool }: RdnsZoneServices): Record<string, Handler> {
+export function rdnsZoneHandlers({ pool, secondaries }: RdnsZoneServices): Record<string, Handler> {
+  /** All zones as they are answered: what one says depends on the others. */
+  async function readZones(executor: Executor): Promise<readonly ZoneReading[]> {
+    const counted = await countZones(executor);
+    const around = { zones: new ZoneIndex(counted.map(({ zone }) => zone)), secondaries };
+    return counted.map((each) => ({
+      uuid: each.zone.row.uuid,
+      text: (message) => JSON.stringify(zoneJson(each, around, message)),
+    }));
+  }
+
+  async function written(executor: Executor, zone: KnownZone, audit: AuditEntry[], message?: string): Promise<Wrote> {
+    const stored = (await readZones(executor)).find(({ uuid }) => uuid === zone.row.uuid);
+    if (stored === undefined) throw new Error('a zone that was stored is not there');
+    return { ok: true, value: { change: anyChange, render: () => stored.text(message), audit } };
+  }
+
   return {
     createRdnsZone: {
       write: {
@@ -41,28 +67,23 @@ export function rdnsZoneHandlers({ pool }: RdnsZoneServices): Record<string, Han
           const { driver } = call.body as ZoneFields;
           const outcome = await createZone(executor, { uuid: newUuid(), zone, driver, settings });
           if (!outcome.ok) return outcome;
-          const counted = (await countZones(executor)).find((each) => each.zone.row.uuid === outcome.value.row.uuid);
-          if (counted === undefined) throw new Error('a zone that was stored is not there');
-          const text = JSON.stringify(zoneJson(counted));
           const audit = [entry(outcome.value, undefined, audited(outcome.value))];
-          return { ok: true, value: { change: anyChange, render: () => text, audit } };
+          return written(executor, outcome.value, audit);
         },
       },
     },
     listRdnsZones: {
       async read() {
-        const zones = await countZones(executorOf(pool));
-        return { ok: true, answer: { body: JSON.stringify(zones.map((each) => zoneJson(each))) } };
+        const zones = await readZones(executorOf(pool));
+        return { ok: true, answer: { body: `[${zones.map(({ text }) => text()).join()}]` } };
       },
     },
     readRdnsZone: {
       async read(call) {
         const uuid = uuidOf(call);
-        const zones = uuid === undefined ? [] : await countZones(executorOf(pool));
-        const found = zones.find(({ zone }) => zone.row.uuid === uuid);
-        return found === undefined
-          ? refuse('not_found')
-          : { ok: true, answer: { body: JSON.stringify(zoneJson(found)) } };
+        const zones = uuid === undefined ? [] : await readZones(executorOf(pool));
+        const found = zones.find((zone) => zone.uuid === uuid);
+        return found === undefined ? refuse('not_found') : { ok: true, answer: { body: found.text() } };
       },
     },
     changeRdnsZone: {
@@ -74,11 +95,8 @@ export function rdnsZoneHandlers({ pool }: RdnsZoneServices): Record<string, Han
           const outcome = await changeZone(executor, uuid, call.body as Partial<ZoneFields>);
           if (!outcome.ok) return outcome;
           const { before, after } = outcome.value;
-          const counted = (await countZones(executor)).find((each) => each.zone.row.uuid === uuid);
-          if (counted === undefined) throw new Error('a zone that was changed is not there');
-          const text = JSON.stringify(zoneJson(counted, 'All records of the zone are applied anew.'));
           const audit = [entry(after, audited(before), audited(after))];
-          return { ok: true, value: { change: anyChange, render: () => text, audit } };
+          return written(executor, after, audit, 'All records of the zone are applied anew.');
         },
       },
     },

@@ -11,7 +11,11 @@ function hostileZones(): ServedZones {
   const secondaries = [{ address: secondaryAddress, port: 53 }];
   const four = '113.0.203.in-addr.arpa';
   const nameservers = Array.from({ length: 30 }, (_, index) => `${'n'.repeat(50)}.ns${index}.example.net`);
-  zones.replace(zoneSettings(four, { secondaries, nameservers }), [[`7.${four}`, 'mail.example.net']]);
+  zones.replace(zoneSettings(four, { secondaries, nameservers }), [
+    [`7.${four}`, 'mail.example.net'],
+    [`8.${four}`, { alias: `1.0.0.8.b.d.0.1.0.0.2.ip6.arpa` }],
+    [`${'y'.repeat(63)}.${four}`, { nameservers }],
+  ]);
   zones.replace(zoneSettings('8.b.d.0.1.0.0.2.ip6.arpa'), [[`1.0.0.8.b.d.0.1.0.0.2.ip6.arpa`, 'six.example.net']]);
   return zones;
 }
