@@ -20,7 +20,7 @@ until that is known, or ten seconds. A deleted object is marked for deletion, an
 
 **Lists** are complete, oldest first, and streamed. With \`limit\` they come in pages; the header \`Link\` leads to the next.
 
-**Repeats.** \`Idempotency-Key\` on a POST makes it safe to send again for 24 hours: the first answer is replayed. A GET of
+**Repeats.** \`Idempotency-Key\` on a POST makes it safe to send again for 24 hours: the answer is replayed. A GET of
 one object has an \`ETag\`; \`If-None-Match\` gives 304.
 
 Operations tagged *extension* and *operator* are additions to the given interface. A client that knows none of them

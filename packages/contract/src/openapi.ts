@@ -95,7 +95,7 @@ function parametersOf(operation: Operation, components: Components): Json[] {
   }
   if (operation.method === 'POST') {
     parameters.push(
-      header('Idempotency-Key', 'Within 24 hours the same key with the same request replays the first answer.', {
+      header('Idempotency-Key', 'Within 24 hours the same key with the same request replays its answer.', {
         type: 'string',
         minLength: 1,
         maxLength: 255,
@@ -165,8 +165,9 @@ function answerHeaders(operation: Operation): JsonObject {
   if (operation.method === 'POST') {
     add(
       'Idempotent-Replayed',
-      '`true`: this is the first answer to the same request, byte for byte. It does not wait and does not say what ' +
-        'became of the change since; a read does.',
+      '`true`: this is the answer to the same request before, byte for byte, and its `Preference-Applied`. While that ' +
+        'one is still waited for, a repetition with `Prefer: wait` waits with it; one without gets the answer from before ' +
+        'the wait, as does every one when the service broke down in it. What became of the change since, a read says.',
     );
   }
   return headers;

@@ -90,6 +90,7 @@ export const auditQuery = Type.Object(
       Type.Integer({
         minimum: 0,
         maximum: Number.MAX_SAFE_INTEGER,
+        examples: [1042],
         description:
           'Only what came into the log after the entry with this `sequence`: to follow the log, ask again with that of ' +
           'the last entry that was answered.',

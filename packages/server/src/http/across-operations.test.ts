@@ -75,6 +75,28 @@ test('every POST under an Idempotency-Key is carried out once, and answered alik
   assert.equal(await effects(), before, 'a replay does nothing');
 });
 
+test('every POST that waits is replayed with what became of it, by another replica too', async (context) => {
+  const posts = api.api.operations.filter(({ method, waits }) => method === 'POST' && waits);
+  assert.ok(posts.length >= 4);
+  const replica = await api.openReplica();
+  try {
+    for (const operation of posts) {
+      await context.test(operation.id, async () => {
+        const good = await goodOf(operation);
+        const headers = { 'idempotency-key': `waited-${operation.id}`, prefer: 'wait=1' };
+        const first = await send(api.url, operation, good, headers);
+        assert.match(first.headers.get('preference-applied') ?? '', /^wait=1, outcome=/);
+        const again = await send(replica.url, operation, good, headers);
+        assert.deepEqual([again.status, again.text], [200, first.text]);
+        assert.equal(again.headers.get('preference-applied'), first.headers.get('preference-applied'));
+        assert.equal(again.headers.get('idempotent-replayed'), 'true');
+      });
+    }
+  } finally {
+    await replica.close();
+  }
+});
+
 test('a POST at once on two replicas has as much effect as one', async () => {
   const posts = api.api.operations.filter(({ method, access }) => method === 'POST' && access === 'write');
   const replica = await api.openReplica();

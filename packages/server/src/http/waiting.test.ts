@@ -86,12 +86,78 @@ test('the answer says whether the change is in force, was refused, or is not the
   await request(plane.url, 'DELETE', `/v1/operator/router/${uuid}`, { key: api.operatorKey });
 });
 
-test('a replay is the first answer byte for byte and waits for nothing', async () => {
-  const headers = { prefer: 'wait=20', 'idempotency-key': 'waiting' };
-  const ask = { key: provider.key, body: rule, headers };
-  const first = await request(plane.url, 'POST', '/v1/firewall/rule', ask);
+test('a replay is the final answer byte for byte, headers included, at another replica too', async () => {
+  const { key, uuid } = await newRouter('kernel2');
+  const other = await startControlPlane(api.database);
+  const stream = await openStream(plane.url, key);
+  const following = follow(stream, (cursor) => report(plane.url, key, { enforcement: { mode: 'kernel' }, cursor }));
+  try {
+    const ask = {
+      key: provider.key,
+      body: rule,
+      headers: { prefer: 'wait=20', 'idempotency-key': 'final' },
+    };
+    const first = await request(plane.url, 'POST', '/v1/firewall/rule', ask);
+    assert.deepEqual([applied(first), first.body.state], ['wait=20, outcome=applied', 'active']);
+    for (const url of [plane.url, other.url]) {
+      const again = await request(url, 'POST', '/v1/firewall/rule', ask);
+      assert.deepEqual([again.text, applied(again)], [first.text, applied(first)]);
+      assert.equal(again.headers.get('idempotent-replayed'), 'true');
+    }
+  } finally {
+    stream.close();
+    await following;
+    await other.stop();
+    await request(plane.url, 'DELETE', `/v1/operator/router/${uuid}`, { key: api.operatorKey });
+  }
+});
+
+test('whoever sends again while the first is waited for waits with it, or is told what is known', async () => {
+  const { key, uuid } = await newRouter('kernel3');
+  const other = await startControlPlane(api.database);
+  const kept = async () =>
+    (await api.database.pool.query(`select from idempotency where key = 'again'`)).rows.length > 0;
+  const send = (url: string, prefer?: string) => {
+    const headers = { 'idempotency-key': 'again', ...(prefer !== undefined && { prefer }) };
+    return request(url, 'POST', '/v1/firewall/rule', { key: provider.key, body: rule, headers });
+  };
+  try {
+    await report(plane.url, key, { enforcement: { mode: 'kernel' } });
+    const first = send(plane.url, 'wait=30');
+    await waitUntil(kept, 'the first to be committed');
+    const unasked = await send(other.url);
+    assert.deepEqual([unasked.body.state, applied(unasked)], ['pending', null]);
+    const shortly = await send(other.url, 'wait=0');
+    assert.deepEqual([shortly.body.state, applied(shortly)], ['pending', 'wait=0, outcome=timeout']);
+    const patient = send(other.url, 'wait=30');
+    const stream = await openStream(plane.url, key);
+    const following = follow(stream, (cursor) => report(plane.url, key, { enforcement: { mode: 'kernel' }, cursor }));
+    const [one, two] = await Promise.all([first, patient]);
+    stream.close();
+    await following;
+    assert.deepEqual([applied(one), one.body.state], ['wait=30, outcome=applied', 'active']);
+    assert.deepEqual([two.text, applied(two)], [one.text, applied(one)]);
+    for (const each of [unasked, shortly]) assert.equal(each.body.uuid, one.body.uuid);
+  } finally {
+    await other.stop();
+    await request(plane.url, 'DELETE', `/v1/operator/router/${uuid}`, { key: api.operatorKey });
+  }
+});
+
+test('when the time of the first is over and nothing followed, as after a crash, its answer is replayed at once', async () => {
   const { uuid } = await newRouter('absent1');
+  const ask = { key: provider.key, body: rule, headers: { prefer: 'wait=30', 'idempotency-key': 'died' } };
+  const first = request(plane.url, 'POST', '/v1/firewall/rule', ask);
+  const row = `idempotency where key = 'died'`;
+  await waitUntil(
+    async () => (await api.database.pool.query(`select from ${row}`)).rows.length > 0,
+    'the first to be committed',
+  );
+  await api.database.pool.query(`update idempotency set final_by = now() where key = 'died'`);
+  const begin = Date.now();
   const again = await request(plane.url, 'POST', '/v1/firewall/rule', ask);
-  assert.deepEqual([again.text, applied(again)], [first.text, null]);
+  assert.ok(Date.now() - begin < 10_000);
+  assert.deepEqual([again.body.state, applied(again)], ['pending', null]);
   await request(plane.url, 'DELETE', `/v1/operator/router/${uuid}`, { key: api.operatorKey });
+  assert.equal((await first).body.uuid, again.body.uuid);
 });
