@@ -2,6 +2,7 @@
 import Type from 'typebox';
 import type { Operation } from '../operation.ts';
 import { uuidParams } from '../schemas/list.ts';
+import { mostOfAnAccount } from '../schemas/quota.ts';
 import {
   deliveryListQuery,
   webhook,
@@ -31,7 +32,12 @@ export const webhookOperations: readonly Operation[] = [
       '`webhook-signature`. An answer of 200 to 299 within 10 seconds is a delivery; anything else, a redirect too, is tried ' +
       'again for 24 hours, at growing intervals. Sent at least once, in no promised order. While every attempt fails the ' +
       'webhook is tried by one delivery at a time; after 5 days without any delivery it is disabled, and at once by an ' +
-      'answer of 410. The answer has the secret: it is not shown again.',
+      'answer of 410, or when more than 50000 deliveries wait for it. An account may have ' +
+      `${mostOfAnAccount.webhooks} webhooks, whatever its quota. All webhooks of an account share 16 attempts at a time, and ` +
+      'those to one server 8; to one server at most 100 requests a second are sent. What an API key with limits ' +
+      '(`expires_at`, `sources`, `operations`) has set ends with that key: `api_key_uuid` and `valid_until` say so; a key that ' +
+      'is limited to operations needs `readEvents` among them. `sources` limits from where the key is used, not where a webhook ' +
+      'leads. The audit log shows scheme, host and port of the address alone. The answer has the secret: it is not shown again.',
     access: 'write',
     body: webhookCreate,
     answer: webhookWithSecret,
@@ -70,7 +76,8 @@ export const webhookOperations: readonly Operation[] = [
     summary: 'Change a webhook',
     description:
       'Fields that are not named stay. Enabling one that the service disabled gives it another 5 days. Deliveries that ' +
-      'wait go to the address that holds when they are tried.',
+      'wait go to the address that holds when they are tried. `url`, `events` or `disabled: false` make the API key that sends ' +
+      'them the one that the webhook ends with, or, when it has no limits, let the webhook be without an end.',
     access: 'write',
     params: uuidParams,
     body: webhookChange,
@@ -98,7 +105,8 @@ export const webhookOperations: readonly Operation[] = [
     summary: 'Send a test event',
     description:
       'Sends `webhook.test` with the webhook as its data, the way events are sent. The answer is the delivery as it is ' +
-      'queued; its log says what became of it. A disabled webhook is a 409.',
+      'queued; its log says what became of it. It is tried at once, also where events wait for a target that fails. A ' +
+      'disabled webhook is a 409. Of a webhook 30 tests and repetitions a minute are taken, more are a 429.',
     access: 'write',
     params: uuidParams,
     answer: webhookDelivery,
@@ -141,7 +149,7 @@ export const webhookOperations: readonly Operation[] = [
     summary: 'Send a delivery again',
     description:
       'Whatever became of it: with the same `webhook-id` and the same body, at once, and for another 24 hours when that ' +
-      'fails. A disabled webhook is a 409.',
+      'fails. A disabled webhook is a 409; more than 30 tests and repetitions of a webhook a minute are a 429.',
     access: 'write',
     params: Type.Object({
       uuid: Type.String({ description: 'Identifier of the webhook.' }),

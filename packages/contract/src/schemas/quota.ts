@@ -8,6 +8,9 @@ import { accountUuid } from './object.ts';
 export const quotaKinds = ['firewall_rules', 'filters', 'tunnels', 'rdns', 'users', 'api_keys', 'webhooks'] as const;
 export type QuotaKind = (typeof quotaKinds)[number];
 
+/** What an account may hold itself, whatever its quota: each webhook costs work for each event. */
+export const mostOfAnAccount: Partial<Record<QuotaKind, number>> = { webhooks: 20 };
+
 const maximum = Type.Integer({ minimum: 0, maximum: 2147483647 });
 const settable = Type.Optional(
   Type.Union([maximum, Type.Null()], { description: 'Objects at most; null or absent: without a quota.' }),

@@ -59,6 +59,15 @@ const webhookFields = {
   events: Type.Array(Type.String()),
   description: Type.Optional(Type.String()),
   disabled: Type.Boolean(),
+  api_key_uuid: Type.Optional(
+    Type.String({
+      format: 'uuid',
+      description:
+        'The API key that it was set with, when that key has limits (`expires_at`, `sources`, `operations`): the webhook is ' +
+        'disabled when that key expires or is revoked.',
+    }),
+  ),
+  valid_until: Type.Optional(Type.String({ format: 'date-time', description: 'When that key expires, if it does.' })),
   failing_since: Type.Optional(timestamp),
   former_secret_valid_until: Type.Optional(timestamp),
   created_at: timestamp,

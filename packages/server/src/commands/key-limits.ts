@@ -18,6 +18,11 @@ export interface KeyLimits {
   readonly requestsPerMinute: number | undefined;
 }
 
+/** Whether what it makes that outlives the request must end when it does. How many requests it makes is no matter then. */
+export function isLimited({ sources, expiresAt, operations }: KeyLimits): boolean {
+  return sources !== undefined || expiresAt !== undefined || operations !== undefined;
+}
+
 /** `wanted`: of the new key. The problems point into the body of its creation; none: it is no wider than its maker. */
 export function findWider(maker: KeyLimits, wanted: KeyLimits): readonly Problem[] {
   const problems: Problem[] = [];

@@ -8,6 +8,8 @@ export interface Failure {
   readonly code: ErrorCode;
   /** Everything that is wrong, in the order of the request; may be empty where the code says all. */
   readonly details: readonly Problem[];
+  /** For Retry-After, where trying again is of use. */
+  readonly retrySeconds?: number;
 }
 
 export type Outcome<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly failure: Failure };

@@ -6,7 +6,7 @@
  *
  * What counts is live: not what is marked for deletion, nor a key that is revoked or expired.
  */
-import type { QuotaKind } from '@levee/contract/schemas/quota.ts';
+import { mostOfAnAccount, type QuotaKind } from '@levee/contract/schemas/quota.ts';
 import type { Executor, Statement } from './executor.ts';
 import { done, type Outcome, refuse } from './outcome.ts';
 
@@ -52,7 +52,7 @@ const counted: Readonly<Record<QuotaKind, Counted>> = {
   },
   webhooks: {
     from: 'webhook o join account a on a.uuid = o.owner_uuid',
-    live: 'a.deletion_marked_at is null',
+    live: 'o.deletion_marked_at is null and a.deletion_marked_at is null',
     ofAccount: 'o.owner_uuid = $1',
     ofProvider: 'a.provider_uuid = $1',
   },
@@ -96,7 +96,33 @@ export async function withinQuota(
     if (used + adding <= maximum) continue;
     return refuse('quota_exceeded', exceeded(kind, account_uuid === accountUuid, maximum, used));
   }
-  return done(undefined);
+  const most = mostOfAnAccount[kind];
+  return most === undefined ? done(undefined) : withinMost(executor, accountUuid, kind, adding, most);
+}
+
+/** What nobody can raise. Without a quota's row it is the account that creators at once wait for. */
+const lockAccountStatement = {
+  name: 'quota_lock_account',
+  text: 'select from account where uuid = $1 for no key update',
+};
+
+async function withinMost(
+  executor: Executor,
+  accountUuid: string,
+  kind: QuotaKind,
+  adding: number,
+  most: number,
+): Promise<Outcome<undefined>> {
+  await executor.rows(lockAccountStatement, [accountUuid]);
+  const used = await countUsed(executor, accountUuid, false, kind, most + 1);
+  if (used + adding <= most) return done(undefined);
+  const message = `${kind}: an account may hold ${most}, and this one holds ${used}; delete some that are not needed`;
+  return refuse('quota_exceeded', {
+    field: '',
+    code: 'maximum_reached',
+    message,
+    quota: { kind, maximum: most, used },
+  });
 }
 
 /** At most `most`; null: all of them. */

@@ -62,7 +62,7 @@ export async function queueTest(
 ): Promise<Outcome<DeliveryRow>> {
   const known = await readWebhook(executor, caller, webhook);
   if (!known.ok) return known;
-  if (known.value.disabled) return refuse('conflict', isDisabled);
+  if (known.value.disabled || known.value.key_ended) return refuse('conflict', isDisabled);
   const [row] = await executor.rows<DeliveryRow>(testStatement, [uuid, known.value.uuid, name, data(known.value)]);
   if (row === undefined) throw new Error('an insert without a row');
   return done(row);
@@ -84,7 +84,7 @@ export async function sendAgain(
 ): Promise<Outcome<DeliveryRow>> {
   const known = await readWebhook(executor, caller, webhook);
   if (!known.ok) return known;
-  if (known.value.disabled) return refuse('conflict', isDisabled);
+  if (known.value.disabled || known.value.key_ended) return refuse('conflict', isDisabled);
   const [row] = await executor.rows<DeliveryRow>(againStatement, [delivery, known.value.uuid]);
   return row === undefined ? refuse('not_found') : done(row);
 }

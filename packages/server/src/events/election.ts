@@ -6,6 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Database } from '../store/database.ts';
+import { endsWithin } from './ends-within.ts';
 
 export interface Lead {
   /** Holds the lock: a write on it fails once the lock is lost. */
@@ -16,7 +17,7 @@ export interface Lead {
 
 export interface Election {
   readonly leads: boolean;
-  /** Hands the lead over when it has it, and waits for what it does to end. */
+  /** Hands the lead over when it has it, and waits for what it does to end, within reason. */
   stop(): Promise<void>;
 }
 
@@ -34,9 +35,16 @@ const LOCK = `select pg_try_advisory_lock(hashtextextended('levee events', 0)) a
 const ASK_MILLISECONDS = 1_000;
 const ANSWER_MILLISECONDS = 15_000;
 const LONGEST_PAUSE_MILLISECONDS = 1_000;
-/** A leader whose machine is gone without a word loses its lock within seconds. No effect on a unix socket. */
-const KEEPALIVE = `select set_config('tcp_keepalives_idle', '1', false), set_config('tcp_keepalives_interval', '1', false),
-  set_config('tcp_keepalives_count', '2', false)`;
+const CLOSE_MILLISECONDS = 2_000;
+/** Longer than the end of a lead and of its connection takes. */
+const STOP_MILLISECONDS = 6_000;
+/**
+ * A leader whose machine is gone without a word loses its lock within seconds (no effect on a unix socket). What takes
+ * longer than is waited for must not go on after that, nor hold the horizon back.
+ */
+const SETTINGS = `select set_config('tcp_keepalives_idle', '1', false), set_config('tcp_keepalives_interval', '1', false),
+  set_config('tcp_keepalives_count', '2', false), set_config('statement_timeout', '${ANSWER_MILLISECONDS - 2_000}', false),
+  set_config('idle_in_transaction_session_timeout', '${ANSWER_MILLISECONDS}', false)`;
 
 export function startElection(database: Pick<Database, 'connect'>, options: ElectionOptions): Election {
   const log = options.log ?? (() => {});
@@ -50,7 +58,7 @@ export function startElection(database: Pick<Database, 'connect'>, options: Elec
     client.on('end', () => ended.abort());
     client.on('notification', ({ channel, payload }) => options.listeners[channel]?.(payload ?? ''));
     try {
-      await client.query(KEEPALIVE);
+      await client.query(SETTINGS);
       for (const channel of Object.keys(options.listeners)) await client.query(`listen ${channel}`);
     } catch (error) {
       await client.end().catch(() => {});
@@ -77,7 +85,8 @@ export function startElection(database: Pick<Database, 'connect'>, options: Elec
         failing = true;
       } finally {
         leads = false;
-        await client?.end().catch(() => {});
+        // A server that fell silent does not close it either.
+        if (client !== undefined) await endsWithin(client.end(), CLOSE_MILLISECONDS);
       }
       await delay(pause, undefined, { signal: stopped }).catch(() => {});
       pause = Math.min(pause * 2, LONGEST_PAUSE_MILLISECONDS);
@@ -109,7 +118,7 @@ export function startElection(database: Pick<Database, 'connect'>, options: Elec
     },
     async stop() {
       stopping.abort();
-      await running;
+      await endsWithin(running, STOP_MILLISECONDS);
     },
   };
 }

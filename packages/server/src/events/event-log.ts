@@ -28,9 +28,6 @@ export interface ToTell {
   readonly cursor: Cursor;
 }
 
-/** Called inside the transaction; events from `sequence` on are new. What it gives is called after the commit. */
-export type Alongside = (client: pg.ClientBase, sequence: number) => Promise<() => void>;
-
 export interface FollowedFrom {
   readonly cursor: Cursor;
   /** Nothing was followed before: what is there is no news. */
@@ -105,25 +102,18 @@ const DELETED = `with gone as (
   select min(sequence) as first from told`;
 
 /** True when there is something new to read. */
-export async function tell(
-  client: pg.Client,
-  { objects, deleted, cursor }: ToTell,
-  alongside: Alongside,
-): Promise<boolean> {
-  const committed = await inTransactionOn(client, async () => {
+export async function tell(client: pg.Client, { objects, deleted, cursor }: ToTell): Promise<boolean> {
+  return inTransactionOn(client, async () => {
     const written = await writeEvents(client, objects);
     if (objects.length > 0) await keepTold(client, objects, written);
     const gone = deleted.length > 0 ? await writeDeleted(client, deleted) : undefined;
-    const first = written ?? gone;
     await client.query({
       name: 'events_followed',
       text: 'update event_log set xid = $1, position = $2',
       values: [String(cursor.xid), cursor.position],
     });
-    return first === undefined ? undefined : alongside(client, first);
+    return (written ?? gone) !== undefined;
   });
-  committed?.();
-  return committed !== undefined;
 }
 
 /** The first one's sequence; undefined: there is none. */

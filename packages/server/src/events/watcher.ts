@@ -11,7 +11,7 @@ import type { RouterRegistry } from '../agents/router-registry.ts';
 import type { ChangeTail } from '../store/change-tail.ts';
 import { type Cursor, compareCursors } from '../store/cursor.ts';
 import type { Lead } from './election.ts';
-import { type Alongside, loadOpen, loadTold, type TellObject, takeUp, tell } from './event-log.ts';
+import { loadOpen, loadTold, type TellObject, takeUp, tell } from './event-log.ts';
 import { byRouters, type RenderedObject, type Renderers, tableOf } from './objects.ts';
 import { conditionsOf, differenceOf, lowestAcknowledged, refusedBy } from './router-standing.ts';
 import { isOpen, whatToTell } from './transitions.ts';
@@ -22,8 +22,6 @@ export interface WatcherServices {
   readonly registry: Pick<RouterRegistry, 'routers' | 'version' | 'onChange' | 'clockAheadMilliseconds'>;
   readonly view: Pick<AppliedView, 'stateOf'>;
   readonly renderers: Renderers;
-  /** Takes part in the transaction that writes events. */
-  readonly alongside: Alongside;
   /** Events were committed. */
   readonly announce: () => void;
 }
@@ -291,7 +289,7 @@ class Watcher {
   }
 
   async #tell(objects: readonly TellObject[], deleted: readonly string[], cursor: Cursor): Promise<void> {
-    const news = await tell(this.#client, { objects, deleted, cursor }, this.#services.alongside);
+    const news = await tell(this.#client, { objects, deleted, cursor });
     for (const uuid of deleted) this.#unsettled.drop(uuid);
     if (news) this.#services.announce();
   }

@@ -37,16 +37,23 @@ async function log(key: string, query = ''): Promise<readonly Entry[]> {
 /** Values that must be in no entry, from what was sent and what was answered. */
 function secretsIn(value: unknown, name = ''): string[] {
   if (typeof value === 'string') {
+    // Of an address a token may be the rest.
+    if (name === 'url' && URL.canParse(value)) return secretOf(new URL(value));
     return value.length >= 8 && /^(password|secret|key|api_key|enrollment_token)$/.test(name) ? [value] : [];
   }
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([key, each]) => secretsIn(each, key));
 }
 
+const secretOf = ({ pathname, search }: URL) => [pathname, search.slice(1)].filter((part) => part.length >= 6);
+
+/** It has an event sent, and changes nothing that anyone holds. */
+const changesNothing = new Set(['testWebhook']);
+
 test('every operation that changes something leaves an entry with its id and request, and no entry holds a secret', async (context) => {
   const cases = operationCases(api, world);
   const secrets: string[] = [];
-  const writing = api.api.operations.filter((operation) => operation.access === 'write');
+  const writing = api.api.operations.filter(({ id, access }) => access === 'write' && !changesNothing.has(id));
   assert.ok(writing.length > 15);
   for (const operation of writing) {
     await context.test(operation.id, async () => {

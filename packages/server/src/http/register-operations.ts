@@ -155,7 +155,8 @@ function judgeAndAnswer(operation: Operation, handler: Handler, services: Operat
         ? await answerInTime(Promise.resolve(handler.read(call, judged.value)), (late) => letGo(late, reply))
         : await answerWrite(services, operation, handler.write, call, judged.value);
     if (!answered.ok) {
-      if (answered.failure.code === 'rate_limited') reply.header('retry-after', '1');
+      const { code, retrySeconds = 1 } = answered.failure;
+      if (code === 'rate_limited') reply.header('retry-after', String(retrySeconds));
       return services.sendFailure(reply, answered.failure);
     }
     send(operation, request, reply, answered.answer);

@@ -10,6 +10,8 @@ export function webhookJson(row: WebhookRow): Readonly<Record<string, unknown>> 
     owner_uuid: row.owner_uuid,
     ...stateOf(row),
     ...settingsJson(row),
+    ...(row.key_uuid !== null && { api_key_uuid: row.key_uuid }),
+    ...(row.key_expires_ms !== null && { valid_until: timeText(row.key_expires_ms) }),
     ...(row.failing_since_ms !== null && { failing_since: timeText(row.failing_since_ms) }),
     ...(row.former_secret_until_ms !== null && { former_secret_valid_until: timeText(row.former_secret_until_ms) }),
     created_at: timeText(row.created_ms),
@@ -21,7 +23,8 @@ function settingsJson({ url, events, description, disabled }: WebhookRow): objec
   return { url, events, ...(description !== null && { description }), disabled };
 }
 
-function stateOf({ disabled, disabled_reason, failing_since_ms, failure }: WebhookRow): object {
+function stateOf({ disabled, disabled_reason, key_ended, failing_since_ms, failure }: WebhookRow): object {
+  if (key_ended && !disabled) return { state: 'disabled', state_reason: keyEnded };
   if (disabled) return { state: 'disabled', ...(disabled_reason !== null && { state_reason: disabled_reason }) };
   if (failing_since_ms === null) return { state: 'active' };
   return { state: 'failing', ...(failure !== null && { state_reason: `The last attempt: ${failure}.` }) };
@@ -40,7 +43,14 @@ export function deliveryJson(row: DeliveryRow): object {
   };
 }
 
-/** What its owner set; that another secret was made is said by the operation. */
+const keyEnded = 'The API key that it was set with was revoked or has expired.';
+
+/** Without what an address may hold of a token: who may read the log is not who may send there. */
+function auditedJson({ url, ...settings }: WebhookRow, isElsewhere = false): object {
+  return { ...settingsJson({ url: new URL(url).origin, ...settings }), ...(isElsewhere && { url_changed: true }) };
+}
+
+/** What its owner set. That of the address only its path or query is another is said without telling them. */
 export function webhookAudit(
   caller: Caller,
   before: WebhookRow | undefined,
@@ -48,14 +58,22 @@ export function webhookAudit(
 ): readonly AuditEntry[] {
   const row = after ?? before;
   if (row === undefined) return [];
+  const isElsewhere = before !== undefined && before.url !== after?.url;
   return [
     {
-      kind: 'webhook',
-      uuid: row.uuid,
-      ownerUuid: row.owner_uuid,
-      providerUuid: caller.providerUuid,
-      before: before && settingsJson(before),
-      after: after && settingsJson(after),
+      ...doneTo(caller, row.uuid),
+      before: before && auditedJson(before),
+      after: after && auditedJson(after, isElsewhere),
     },
   ];
+}
+
+/** That something was done with it by which nothing that its owner set is different. */
+export function doneTo(caller: Caller, webhook: string): AuditEntry {
+  return { kind: 'webhook', uuid: webhook, ownerUuid: caller.accountUuid, providerUuid: caller.providerUuid };
+}
+
+/** What a test sends: its receiver knows where it is, and a former one's token is no one else's. */
+export function testJson(row: WebhookRow): object {
+  return { ...webhookJson(row), url: new URL(row.url).origin };
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
+import { pruneReleased } from '../../events/prune-events.ts';
 import type { Database } from '../../store/database.ts';
 import { newUuid } from '../../store/new-uuid.ts';
 import { type SeededProvider, seedProvider } from '../../store/testing/seed.ts';
@@ -15,7 +16,7 @@ let database: Database;
 let provider: SeededProvider;
 let user: string;
 let operator: string;
-let running: { readonly dispatcher: Dispatcher; stop(): Promise<void> } | undefined;
+let running: { readonly dispatcher: Dispatcher; news(): void; stop(): Promise<void> } | undefined;
 const receivers: Receiver[] = [];
 
 before(async () => {
@@ -51,16 +52,24 @@ async function lead(more: Partial<DispatcherServices> = {}): Promise<Dispatcher>
   const dispatcher = createDispatcher({ pool: database.pool, judge, retryAfter: soon, ...more });
   const client = await database.connect('test lead');
   const stopping = new AbortController();
-  const run = dispatcher.task.run({ client, signal: stopping.signal });
+  const { signal } = stopping;
+  const runs = dispatcher.tasks.map((task) => task.run({ client, signal }));
   running = {
     dispatcher,
+    news() {
+      for (const { news } of dispatcher.tasks) news?.();
+    },
     async stop() {
       stopping.abort();
-      await run;
-      await client.end();
+      await Promise.all(runs).finally(() => client.end());
     },
   };
   return dispatcher;
+}
+
+/** As another replica tells that it was changed. */
+function changed(webhook: string): void {
+  for (const { listeners } of running?.dispatcher.tasks ?? []) listeners?.levee_webhook?.(`anew ${webhook}`);
 }
 
 async function receiver(): Promise<Receiver> {
@@ -71,38 +80,32 @@ async function receiver(): Promise<Receiver> {
 
 const secret = (byte: number) => `whsec_${Buffer.alloc(32, byte).toString('base64')}`;
 
-async function webhook(url: string, more: { owner?: string; role?: string; events?: string[] } = {}): Promise<string> {
+async function webhook(
+  url: string,
+  more: { owner?: string; role?: string; events?: string[]; key?: string } = {},
+): Promise<string> {
   const uuid = newUuid();
-  const { owner = user, role = 'user', events = ['*'] } = more;
+  const { owner = user, role = 'user', events = ['*'], key } = more;
   await query(
-    `insert into webhook (uuid, owner_uuid, role, url, events, secret, created_at, updated_at)
-      values ($1, $2, $3, $4, $5, $6, now(), now())`,
-    [uuid, owner, role, url, events, secret(1)],
+    `insert into webhook (uuid, owner_uuid, role, url, events, secret, key_uuid, after_sequence, created_at, updated_at)
+      values ($1, $2, $3, $4, $5, $6, $7, (select coalesce(max(sequence), 0) from event), now(), now())`,
+    [uuid, owner, role, url, events, secret(1), key],
   );
   return uuid;
 }
 
-/** As the leader writes them: events and their deliveries in one transaction. */
+/** As the leader writes them. Returns the first one's sequence. */
 async function tell(name: string, owner = user, times = 1): Promise<number> {
-  const client = await database.connect('test events');
-  try {
-    await client.query('begin');
-    const { rows } = await client.query<{ first: number }>(
-      `with written as (
-          insert into event (name, object_uuid, owner_uuid, provider_uuid, data)
-          select $1, gen_random_uuid(), $2, $3, json_build_object('descr', 'é ✓') from generate_series(1, $4)
-          returning sequence
-        ) select min(sequence) as first from written`,
-      [name, owner, provider.uuid, times],
-    );
-    const first = rows[0]?.first ?? 0;
-    const committed = await running?.dispatcher.alongside(client, first);
-    await client.query('commit');
-    committed?.();
-    return first;
-  } finally {
-    await client.end();
-  }
+  const [written] = await query<{ first: number }>(
+    `with written as (
+        insert into event (name, object_uuid, owner_uuid, provider_uuid, data)
+        select $1, gen_random_uuid(), $2, $3, json_build_object('descr', 'é ✓') from generate_series(1, $4)
+        returning sequence
+      ) select min(sequence) as first from written`,
+    [name, owner, provider.uuid, times],
+  );
+  running?.news();
+  return written?.first ?? 0;
 }
 
 interface Delivery {
@@ -218,7 +221,7 @@ test('what cannot be delivered is given up, and sent once more when that is aske
   await query(
     `update webhook_delivery set state = 'pending', next_attempt_at = now(), ended_at = null, round_attempts = 0`,
   );
-  running?.dispatcher.task.listeners?.levee_webhook?.(uuid);
+  changed(uuid);
   await ended(uuid, 'delivered');
   assert.equal((await deliveries(uuid))[0]?.attempts.length, 4);
   assert.ok(dispatcher);
@@ -272,7 +275,7 @@ test('a target that is away is tried by one delivery at a time, and gets all of 
   assert.ok(before < 12, `${before} attempts before it is let alone`);
   target.answer((response) => response.writeHead(200).end());
   // Its owner says that it is back.
-  running?.dispatcher.task.listeners?.levee_webhook?.(uuid);
+  changed(uuid);
   await ended(uuid, 'delivered', 30);
 });
 
@@ -284,10 +287,10 @@ test('a webhook that is deleted or disabled gets nothing more, and one whose acc
     await webhook(target.url),
     await webhook(target.url),
   ];
-  await lead({ retryAfter: () => 0.2, pruneEveryMilliseconds: 50 });
+  await lead({ retryAfter: () => 0.2, forgetting: { everyMilliseconds: 50 } });
   await tell('firewall_rule.active');
   await waitUntil(() => target.received.length === 3, 'each was tried once');
-  await query('delete from webhook where uuid = $1', [deleted]);
+  await query('update webhook set deletion_marked_at = now() where uuid = $1', [deleted]);
   await query('update webhook set disabled = true where uuid = $1', [disabled]);
   await query('update account set deletion_marked_at = now() where uuid = $1', [user]);
   await waitUntil(
@@ -307,7 +310,10 @@ test('what waits is cancelled when a server says that it is gone', async () => {
   const uuid = await webhook(target.url);
   await lead();
   await tell('firewall_rule.active', user, 20);
-  await waitUntil(async () => !(await statesOf(uuid)).includes('pending'), 'nothing waits');
+  await waitUntil(async () => {
+    const states = await statesOf(uuid);
+    return states.length === 20 && !states.includes('pending');
+  }, 'nothing waits');
   const [row] = await query<{ disabled: boolean; disabled_reason: string }>('select * from webhook');
   assert.deepEqual([row?.disabled, row?.disabled_reason], [true, 'Its server answered that it is gone (410).']);
   const audited = await query(`select from audit where operation = 'disable' and object_uuid = $1`, [uuid]);
@@ -359,12 +365,13 @@ test('a private target is refused at each attempt, whatever it was when the webh
 test('old deliveries are forgotten, and with them the events that they kept', async () => {
   const target = await receiver();
   const uuid = await webhook(target.url);
-  await lead({ pruneEveryMilliseconds: 20 });
+  await lead({ forgetting: { everyMilliseconds: 20 } });
   await tell('firewall_rule.active', user, 2);
   await ended(uuid, 'delivered', 2);
   await query(`update event_log set floor = (select max(sequence) from event)`);
   await query(`update webhook_delivery set ended_at = now() - interval '25 hours'
     where sequence = (select min(sequence) from webhook_delivery)`);
   await waitUntil(async () => (await deliveries(uuid)).length === 1, 'the old one is gone');
-  await waitUntil(async () => (await query('select from event')).length === 1, 'and its event');
+  await pruneReleased(database.pool, 0);
+  assert.equal((await query('select from event')).length, 1, 'and its event');
 });

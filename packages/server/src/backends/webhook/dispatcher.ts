@@ -1,236 +1,279 @@
 /**
- * Sends what is due, on the one replica that leads. Each webhook has its own few attempts under way, so that a target that
- * does not answer holds up nobody else. What is due and what became of it is in the database: a replica that takes over
- * goes on there. An attempt whose outcome could not be kept is made again.
+ * Sends what is due, on the one replica that leads. What is due and what became of it is in the database: a replica that
+ * takes over goes on there. An attempt whose outcome could not be kept is made again. Who may begin is decided by Shares
+ * (accounts), Targets (servers) and Pace (a webhook's own failures): a target that does not answer holds up nobody else.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseTargetUrl } from '@levee/core/webhook/target-url.ts';
+import { hostOf, parseTargetUrl } from '@levee/core/webhook/target-url.ts';
 import type pg from 'pg';
-import type { Lead } from '../../events/election.ts';
-import type { Alongside } from '../../events/event-log.ts';
+import { Alarm } from '../../events/alarm.ts';
 import type { LeadersTask } from '../../events/events.ts';
 import {
   type DueDelivery,
   disableWebhook,
   loadFailing,
-  makeDeliveries,
+  loadLive,
   nextDue,
-  pruneDeliveries,
   saveOutcome,
   takeDue,
 } from './deliveries.ts';
+import { createFanOut } from './fan-out.ts';
+import { createForgetting, type ForgetOptions } from './forget.ts';
 import { bodyOf, headersOf } from './message.ts';
 import { Pace } from './pace.ts';
 import { type RetryAfter, retryAfterSeconds } from './retry-schedule.ts';
-import { ATTEMPT_MILLISECONDS, type Attempt, send } from './send.ts';
+import { type Attempt, send } from './send.ts';
+import { Shares, type Wish } from './shares.ts';
 import type { JudgeTarget } from './target.ts';
+import { Targets } from './targets.ts';
 
 export interface DispatcherServices {
   readonly pool: pg.Pool;
   readonly judge: JudgeTarget;
-  readonly log?: (message: string) => void;
   readonly retryAfter?: RetryAfter;
   readonly attemptMilliseconds?: number;
-  readonly pruneEveryMilliseconds?: number;
+  readonly forgetting?: ForgetOptions;
 }
+
+/** `due`: there is something new to send. `anew`: what is known of it means nothing any more. */
+export type WakeReason = 'due' | 'anew';
 
 export interface Dispatcher {
   /** For whoever leads. */
-  readonly task: LeadersTask;
-  /** Makes the deliveries of new events in the transaction that writes these. */
-  readonly alongside: Alongside;
-  /** A webhook was changed, or has something new to send: here, or at whichever replica sends. */
-  wake(webhook: string): void;
+  readonly tasks: readonly LeadersTask[];
+  /** Tells whichever replica sends. */
+  wake(webhook: string, reason: WakeReason): void;
 }
 
-/** Of all webhooks. */
-const ATTEMPTS_IN_ALL = 256;
 const DISABLE_AFTER_SECONDS = 5 * 24 * 3600;
-const PRUNE_MILLISECONDS = 60_000;
 /** A word from another replica may be lost: what is due is asked for now and then in any case. */
 const LOOK_MILLISECONDS = 30_000;
+/** Until a target that others keep busy is tried again. */
+const BUSY_MILLISECONDS = 250;
 const CHANNEL = 'levee_webhook';
 const GONE = 410;
 
 export function createDispatcher(services: DispatcherServices): Dispatcher {
-  let sending: Sending | undefined;
-  return {
-    task: {
-      listeners: { [CHANNEL]: (webhook) => sending?.changed(webhook) },
-      async run(lead) {
-        sending = new Sending(lead, services);
-        try {
-          await sending.run();
-        } finally {
-          sending = undefined;
-        }
+  const sender = new Sender(services);
+  const sending: LeadersTask = {
+    name: 'sending to webhooks',
+    listeners: {
+      [CHANNEL](payload) {
+        const [reason, webhook = ''] = payload.split(' ');
+        sender.ask(webhook, reason as WakeReason);
       },
     },
-    async alongside(client, sequence) {
-      const webhooks = await makeDeliveries(client, sequence);
-      return () => sending?.due(webhooks);
-    },
-    wake(webhook) {
-      const values = [CHANNEL, webhook];
+    run: ({ signal }) => sender.run(signal),
+  };
+  const fanOut = createFanOut(services.pool, (made) => {
+    for (const each of made) sender.put({ ...each, milliseconds: 0 });
+  });
+  return {
+    tasks: [sending, fanOut, createForgetting(services.pool, services.forgetting)],
+    wake(webhook, reason) {
+      const values = [CHANNEL, `${reason} ${webhook}`];
       services.pool.query({ name: 'webhook_notify', text: 'select pg_notify($1, $2)', values }).catch(() => {});
     },
   };
 }
 
-class Sending {
-  readonly #signal: AbortSignal;
+interface Due {
+  readonly account: string;
+  readonly host: string;
+  /** When it has something to send, in milliseconds since 1970. */
+  at: number;
+}
+
+class Sender {
   readonly #services: DispatcherServices;
   readonly #pace = new Pace();
-  /** Webhook → when it has something to send, in milliseconds since 1970. */
-  readonly #due = new Map<string, number>();
+  readonly #shares = new Shares();
+  readonly #targets = new Targets();
+  readonly #alarm = new Alarm();
+  /** By webhook. */
+  readonly #due = new Map<string, Due>();
+  /** Webhooks of which it is not known what they have to send. */
+  readonly #asked = new Set<string>();
   /** Deliveries under way. */
   readonly #underWay = new Map<string, Promise<void>>();
-  #lookAt = 0;
-  #pruneAt = 0;
   #failed: Error | undefined;
-  #woken = false;
-  #rouse: (() => void) | undefined;
 
-  constructor({ signal }: Lead, services: DispatcherServices) {
-    this.#signal = signal;
+  constructor(services: DispatcherServices) {
     this.#services = services;
   }
 
-  due(webhooks: Iterable<string>): void {
-    for (const webhook of webhooks) this.#put(webhook, Date.now());
-    this.#wake();
+  put({
+    webhook,
+    account,
+    url,
+    milliseconds,
+  }: {
+    webhook: string;
+    account: string;
+    url: string;
+    milliseconds: number;
+  }) {
+    const at = Date.now() + milliseconds;
+    const present = this.#due.get(webhook);
+    this.#due.set(webhook, { account, host: hostOf(new URL(url)), at: Math.min(at, present?.at ?? at) });
+    this.#alarm.ring();
   }
 
-  changed(webhook: string): void {
-    this.#pace.trust(webhook);
-    this.due([webhook]);
+  ask(webhook: string, reason: WakeReason): void {
+    if (reason === 'anew') this.#pace.trust(webhook);
+    else this.#pace.probe(webhook);
+    this.#asked.add(webhook);
+    this.#alarm.ring();
   }
 
-  async run(): Promise<void> {
+  /** Until the lead is over; then it waits for what is under way, which is given up at once. */
+  async run(signal: AbortSignal): Promise<void> {
     const { pool } = this.#services;
-    const wake = () => this.#wake();
-    this.#signal.addEventListener('abort', wake, { once: true });
-    try {
-      for (const webhook of await loadFailing(pool)) this.#pace.distrust(webhook);
-      while (!this.#signal.aborted) {
-        this.#woken = false;
-        if (this.#failed !== undefined) throw this.#failed;
-        const now = Date.now();
-        if (now >= this.#lookAt) await this.#look(now);
-        if (now >= this.#pruneAt) {
-          await pruneDeliveries(pool);
-          this.#pruneAt = now + (this.#services.pruneEveryMilliseconds ?? PRUNE_MILLISECONDS);
-        }
-        await this.#send();
-        await this.#sleep();
+    this.#failed = undefined;
+    this.#due.clear();
+    for (const webhook of await loadFailing(pool)) this.#pace.distrust(webhook);
+    for (let lookAt = 0; !signal.aborted; ) {
+      if (this.#failed !== undefined) throw this.#failed;
+      if (Date.now() >= lookAt) {
+        await this.#look(undefined);
+        await this.#forget();
+        lookAt = Date.now() + LOOK_MILLISECONDS;
       }
-    } finally {
-      this.#signal.removeEventListener('abort', wake);
-      await Promise.allSettled(this.#underWay.values());
+      if (this.#asked.size > 0) {
+        const asked = [...this.#asked];
+        this.#asked.clear();
+        await this.#look(asked);
+      }
+      await this.#send(signal);
+      // What comes at the same time is sent by the same statements.
+      await delay(2, undefined, { signal }).catch(() => {});
+      await this.#alarm.sleep(this.#nextMoment(lookAt), signal);
+    }
+    await Promise.allSettled(this.#underWay.values());
+  }
+
+  async #look(webhooks: readonly string[] | undefined): Promise<void> {
+    for (const next of await nextDue(this.#services.pool, webhooks, [...this.#underWay.keys()])) this.put(next);
+  }
+
+  /** Of webhooks that are gone or get nothing, nothing is kept. */
+  async #forget(): Promise<void> {
+    this.#targets.forget(Date.now());
+    const failed = this.#pace.failed();
+    const live = await loadLive(this.#services.pool, failed);
+    for (const webhook of failed) if (!live.has(webhook)) this.#pace.forget(webhook);
+  }
+
+  *#wishes(now: number): Generator<Wish> {
+    for (const [webhook, { account, host, at }] of this.#due) {
+      if (Math.max(at, this.#pace.notBefore(webhook)) > now) continue;
+      const most = this.#pace.slots(webhook);
+      const targetMost = this.#targets.room(host, account, now);
+      if (most > 0 && targetMost > 0) yield { webhook, account, most, target: host, targetMost };
     }
   }
 
-  async #look(now: number): Promise<void> {
-    this.#lookAt = now + LOOK_MILLISECONDS;
-    const next = await nextDue(this.#services.pool, undefined, [...this.#underWay.keys()]);
-    for (const [webhook, milliseconds] of next) this.#put(webhook, now + milliseconds);
-  }
-
-  #put(webhook: string, at: number): void {
-    this.#due.set(webhook, Math.min(at, this.#due.get(webhook) ?? at));
-  }
-
-  async #send(): Promise<void> {
-    const now = Date.now();
-    const slots = new Map<string, number>();
-    let room = ATTEMPTS_IN_ALL - this.#underWay.size;
-    for (const [webhook, at] of this.#due) {
-      const its = Math.min(this.#pace.slots(webhook), room);
-      if (its === 0 || Math.max(at, this.#pace.notBefore(webhook)) > now) continue;
-      slots.set(webhook, its);
-      room -= its;
-    }
+  async #send(signal: AbortSignal): Promise<void> {
+    const slots = this.#shares.divide(this.#wishes(Date.now()));
     if (slots.size === 0) return;
     const { pool } = this.#services;
     for (const webhook of slots.keys()) this.#due.delete(webhook);
     const taken = await takeDue(pool, slots, [...this.#underWay.keys()]);
-    for (const delivery of taken) this.#begin(delivery);
-    const next = await nextDue(pool, [...slots.keys()], [...this.#underWay.keys()]);
-    for (const [webhook, milliseconds] of next) this.#put(webhook, Date.now() + milliseconds);
+    if (signal.aborted) return;
+    for (const delivery of taken) this.#begin(delivery, signal);
+    await this.#look([...slots.keys()]);
   }
 
-  #begin(delivery: DueDelivery): void {
-    this.#pace.began(delivery.webhook);
-    const flight = this.#deliver(delivery)
+  #begin(delivery: DueDelivery, signal: AbortSignal): void {
+    const { uuid, webhook, account } = delivery;
+    const entered: (() => void)[] = [];
+    let delivered: boolean | undefined;
+    this.#pace.began(webhook);
+    this.#shares.began(account);
+    const flight = this.#deliver(delivery, signal, entered)
+      .then((outcome) => {
+        delivered = outcome;
+      })
       .catch((error: Error) => {
+        // What cannot be kept is tried less and less often, like what fails.
+        delivered = false;
         this.#failed = error;
       })
       .finally(() => {
-        this.#underWay.delete(delivery.uuid);
-        this.#wake();
+        for (const leave of entered) leave();
+        this.#underWay.delete(uuid);
+        this.#pace.ended(webhook, delivered, Date.now(), Math.random());
+        this.#shares.ended(account);
+        this.#alarm.ring();
       });
-    this.#underWay.set(delivery.uuid, flight);
+    this.#underWay.set(uuid, flight);
   }
 
-  async #deliver(delivery: DueDelivery): Promise<void> {
-    const { pool, judge, attemptMilliseconds = ATTEMPT_MILLISECONDS } = this.#services;
-    const { uuid, webhook } = delivery;
+  /** Undefined: nothing was tried. Whoever is to be told that the attempt is over is put into `entered`. */
+  async #deliver(delivery: DueDelivery, signal: AbortSignal, entered: (() => void)[]): Promise<boolean | undefined> {
+    const { judge, attemptMilliseconds } = this.#services;
+    const { uuid, webhook, account, url } = delivery;
     const begin = performance.now();
     const at = new Date();
-    const target = parseTargetUrl(delivery.url);
-    const content = { ...delivery, eventId: delivery.event_id, atMilliseconds: delivery.at_ms };
-    const body = bodyOf(content);
-    const headers = headersOf(uuid, body, delivery.secrets, at);
-    const attempt: Attempt = target.ok
-      ? await send({ url: target.url, headers, body }, judge, this.#signal, attemptMilliseconds)
-      : { delivered: false, error: `the address ${target.sentence}` };
+    const enter = (names: readonly string[]) => {
+      const leave = this.#targets.enter(names, account, Date.now());
+      if (leave !== undefined) entered.push(leave);
+      return leave !== undefined;
+    };
+    const busy = () => {
+      this.#pace.hold(webhook, Date.now() + BUSY_MILLISECONDS);
+      this.put({ webhook, account, url, milliseconds: 0 });
+      return undefined;
+    };
+    const target = parseTargetUrl(url);
+    let attempt: Attempt;
+    if (target.ok) {
+      const host = hostOf(target.url);
+      if (!enter([host])) return busy();
+      const body = bodyOf({ ...delivery, eventId: delivery.event_id, atMilliseconds: delivery.at_ms });
+      const headers = headersOf(uuid, body, delivery.secrets, at);
+      const sent = await send({ url: target.url, headers, body }, judge, signal, {
+        milliseconds: attemptMilliseconds,
+        admit: (addresses) => enter(addresses.filter((address) => address !== host)),
+      });
+      if (sent === 'not admitted') return busy();
+      attempt = sent;
+    } else {
+      attempt = { delivered: false, error: `the address ${target.sentence}` };
+    }
     // Cut short by us: it counts for nothing.
-    if (this.#signal.aborted && !attempt.delivered) return;
+    if (signal.aborted && !attempt.delivered) return undefined;
+    await this.#keep(delivery, attempt, at, performance.now() - begin);
+    return attempt.delivered;
+  }
+
+  async #keep(delivery: DueDelivery, attempt: Attempt, at: Date, durationMilliseconds: number): Promise<void> {
+    const { pool, retryAfter = retryAfterSeconds } = this.#services;
+    const { uuid, webhook, account, url } = delivery;
     const failed = {
       attempts: delivery.round_attempts + 1,
       secondsSinceFirst: delivery.round_seconds,
       askedSeconds: attempt.retryAfterSeconds,
     };
-    const retrySeconds = attempt.delivered
-      ? undefined
-      : (this.#services.retryAfter ?? retryAfterSeconds)(failed, Math.random());
-    await saveOutcome(pool, {
-      uuid,
-      webhook,
-      attempt,
-      atMilliseconds: at.getTime(),
-      durationMilliseconds: performance.now() - begin,
-      retrySeconds,
-    });
-    if (retrySeconds !== undefined) this.#put(webhook, Date.now() + retrySeconds * 1000);
+    const retrySeconds = attempt.delivered ? undefined : retryAfter(failed, Math.random());
+    const atMilliseconds = at.getTime();
+    await saveOutcome(pool, { uuid, webhook, attempt, atMilliseconds, durationMilliseconds, retrySeconds });
+    if (retrySeconds !== undefined) this.put({ webhook, account, url, milliseconds: retrySeconds * 1000 });
     if (attempt.status === GONE) await disableWebhook(pool, webhook, 'Its server answered that it is gone (410).');
     if (!attempt.delivered && (delivery.failing_seconds ?? 0) > DISABLE_AFTER_SECONDS) {
       await disableWebhook(pool, webhook, `Nothing was delivered for 5 days; the last attempt: ${attempt.error}.`);
     }
-    // Its slot is free only now: what was cancelled shall not be begun.
-    this.#pace.ended(webhook, attempt.delivered, Date.now(), Math.random());
   }
 
-  #wake(): void {
-    this.#woken = true;
-    this.#rouse?.();
-  }
-
-  async #sleep(): Promise<void> {
-    // What comes at the same time is sent by the same statements.
-    await delay(2, undefined, { signal: this.#signal }).catch(() => {});
-    if (this.#woken || this.#signal.aborted) return;
-    let until = Math.min(this.#lookAt, this.#pruneAt);
-    for (const [webhook, at] of this.#due) {
-      // One without a free slot is woken by the end of an attempt.
-      if (this.#pace.slots(webhook) > 0) until = Math.min(until, Math.max(at, this.#pace.notBefore(webhook)));
+  /** One without room is woken by the end of an attempt, or by its target's rate. */
+  #nextMoment(lookAt: number): number {
+    let next = lookAt;
+    const now = Date.now();
+    for (const [webhook, { account, host, at }] of this.#due) {
+      if (this.#pace.slots(webhook) === 0 || !this.#shares.hasRoom(account)) continue;
+      const due = Math.max(at, this.#pace.notBefore(webhook), this.#targets.notBefore(host));
+      if (due > now || this.#targets.room(host, account, now) > 0) next = Math.min(next, due);
     }
-    if (this.#underWay.size >= ATTEMPTS_IN_ALL) until = Math.min(this.#lookAt, this.#pruneAt);
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, Math.max(0, until - Date.now()));
-    this.#rouse = resolve;
-    await promise;
-    this.#rouse = undefined;
-    clearTimeout(timer);
+    return next;
   }
 }

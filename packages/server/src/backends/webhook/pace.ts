@@ -24,12 +24,40 @@ export class Pace {
     this.#of(webhook).failures = AWAY_AFTER;
   }
 
-  /** Someone did something about it: the next attempt may be made at once. */
+  /** It leads elsewhere now, or was enabled: what failed says nothing any more. */
   trust(webhook: string): void {
     const standing = this.#standings.get(webhook);
     if (standing === undefined) return;
     standing.failures = 0;
     standing.notBefore = 0;
+  }
+
+  /** Its owner wants to see what becomes of an attempt: one may be made at once, and nothing is forgiven. */
+  probe(webhook: string): void {
+    const standing = this.#standings.get(webhook);
+    if (standing !== undefined) standing.notBefore = 0;
+  }
+
+  /** Not its own fault. `until`: milliseconds since 1970. */
+  hold(webhook: string, until: number): void {
+    const standing = this.#of(webhook);
+    standing.notBefore = Math.max(standing.notBefore, until);
+  }
+
+  /** Those of which failures are kept and nothing is under way; of others without anything under way nothing is kept. */
+  failed(): readonly string[] {
+    const failed: string[] = [];
+    for (const [webhook, { underWay, failures }] of this.#standings) {
+      if (underWay > 0) continue;
+      if (failures > 0) failed.push(webhook);
+      else this.#standings.delete(webhook);
+    }
+    return failed;
+  }
+
+  /** It is gone, or gets nothing. */
+  forget(webhook: string): void {
+    this.#standings.delete(webhook);
   }
 
   slots(webhook: string): number {
@@ -46,10 +74,11 @@ export class Pace {
     this.#of(webhook).underWay++;
   }
 
-  /** `random`: from 0 to 1. */
-  ended(webhook: string, delivered: boolean, now: number, random: number): void {
+  /** `delivered` undefined: nothing was tried. `random`: from 0 to 1. */
+  ended(webhook: string, delivered: boolean | undefined, now: number, random: number): void {
     const standing = this.#of(webhook);
     standing.underWay--;
+    if (delivered === undefined) return;
     if (delivered) {
       standing.failures = 0;
       standing.notBefore = 0;

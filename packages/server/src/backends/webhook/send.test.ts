@@ -32,14 +32,19 @@ interface Where {
   readonly milliseconds?: number;
 }
 
-function attempt(url: string, { allow = ['127.0.0.0/8', '::1'], resolve, milliseconds }: Where = {}): Promise<Attempt> {
+async function attempt(
+  url: string,
+  { allow = ['127.0.0.0/8', '::1'], resolve, milliseconds }: Where = {},
+): Promise<Attempt> {
   const judge = createTargetJudge({ allow, ...(resolve && { resolve }) });
   const message = {
     url: new URL(url),
     headers: { 'content-type': 'application/json', 'webhook-id': 'x' },
     body: '{"é":1}',
   };
-  return send(message, judge, new AbortController().signal, milliseconds);
+  const made = await send(message, judge, new AbortController().signal, { milliseconds });
+  assert.ok(made !== 'not admitted');
+  return made;
 }
 
 test('what is sent arrives whole, and a status from 200 to 299 is a delivery', async () => {

@@ -26,26 +26,45 @@ export interface Attempt {
 export const ATTEMPT_MILLISECONDS = 10_000;
 const ANSWER_MAXIMUM_BYTES = 1024;
 
+/** Of a host's: all of them are judged, no more are used. */
+const MOST_ADDRESSES = 8;
+
+/** Whether these addresses may be connected to now; asked once. */
+type Admit = (addresses: readonly string[]) => boolean;
+
+export interface SendOptions {
+  readonly milliseconds?: number | undefined;
+  readonly admit?: Admit;
+}
+
 /** Never throws, and is over by the deadline whatever the peer does. `signal` gives up at once. */
 export async function send(
   { url, headers, body }: Message,
   judge: JudgeTarget,
   signal: AbortSignal,
-  milliseconds = ATTEMPT_MILLISECONDS,
-): Promise<Attempt> {
+  { milliseconds = ATTEMPT_MILLISECONDS, admit = () => true }: SendOptions = {},
+): Promise<Attempt | 'not admitted'> {
   const deadline = AbortSignal.timeout(milliseconds);
   const over = AbortSignal.any([signal, deadline]);
   try {
-    return await Promise.race([attempt({ url, headers, body }, judge, over), rejectedBy(over)]);
+    return await Promise.race([attempt({ url, headers, body }, judge, over, admit), rejectedBy(over)]);
   } catch (error) {
     const late = `no answer within ${milliseconds / 1000} s`;
     return { delivered: false, error: deadline.aborted ? late : failureSentence(url, error) };
   }
 }
 
-async function attempt({ url, headers, body }: Message, judge: JudgeTarget, signal: AbortSignal): Promise<Attempt> {
+async function attempt(
+  { url, headers, body }: Message,
+  judge: JudgeTarget,
+  signal: AbortSignal,
+  admit: Admit,
+): Promise<Attempt | 'not admitted'> {
   const target = await judge(url);
   if (!target.ok) return { delivered: false, error: target.sentence };
+  const addresses = target.addresses.slice(0, MOST_ADDRESSES);
+  if (signal.aborted) throw signal.reason;
+  if (!admit(addresses)) return 'not admitted';
   const bytes = Buffer.from(body);
   const response = await exchange(url, bytes, {
     method: 'POST',
@@ -53,7 +72,7 @@ async function attempt({ url, headers, body }: Message, judge: JudgeTarget, sign
     agent: false,
     headers: { ...headers, 'content-length': bytes.length },
     signal,
-    lookup: onlyTo(target.addresses),
+    lookup: onlyTo(addresses),
   });
   return judgeAnswer(response);
 }

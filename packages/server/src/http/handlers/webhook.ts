@@ -5,7 +5,6 @@ import { testEventName } from '@levee/contract/event-names.ts';
 import { parseTargetUrl } from '@levee/core/webhook/target-url.ts';
 import type pg from 'pg';
 import type { AuditEntry } from '../../commands/audit.ts';
-import type { Caller } from '../../commands/caller.ts';
 import { executorOf } from '../../commands/executor.ts';
 import { type Outcome, refuse } from '../../commands/outcome.ts';
 import { listDeliveries, queueTest, sendAgain } from '../../commands/webhook-deliveries.ts';
@@ -21,8 +20,9 @@ import {
 import { newUuid } from '../../store/new-uuid.ts';
 import { type Call, type Handler, isSound, type Judged, judgedBy, membersOf, type Wrote } from '../call.ts';
 import { nextLink, notACursor, sequenceOf } from '../list-answer.ts';
+import { createBuckets } from '../rate-limit.ts';
 import { isUuid } from '../uuid-text.ts';
-import { deliveryJson, webhookAudit, webhookJson } from '../webhook-answer.ts';
+import { deliveryJson, doneTo, testJson, webhookAudit, webhookJson } from '../webhook-answer.ts';
 
 /** What http needs of whoever sends. */
 export interface WebhookPort {
@@ -30,8 +30,8 @@ export interface WebhookPort {
   readonly judge: (
     url: URL,
   ) => Promise<{ readonly ok: boolean; readonly certain?: boolean; readonly sentence?: string }>;
-  /** It was changed, or has something new to send. */
-  readonly wake: (webhook: string) => void;
+  /** `due`: it has something new to send. `anew`: it was changed. */
+  readonly wake: (webhook: string, reason: 'due' | 'anew') => void;
 }
 
 export interface WebhookServices {
@@ -52,6 +52,9 @@ interface Prepared {
   readonly problem: Problem | undefined;
 }
 
+/** Tests and repetitions of a webhook in a minute, at a replica: each is sent at once, however often it failed. */
+const ASKED_PER_MINUTE = 30;
+
 /** As Standard Webhooks writes them: 32 random bytes. */
 const newSecret = () => `whsec_${randomBytes(32).toString('base64')}`;
 
@@ -65,15 +68,17 @@ export function webhookHandlers({ pool, webhooks }: WebhookServices): Record<str
     value: {
       render: () => JSON.stringify({ ...webhookJson(row), ...more }),
       audit,
-      committed: () => webhooks.wake(row.uuid),
+      committed: () => webhooks.wake(row.uuid, 'anew'),
     },
   });
-  const queued = (caller: Caller, outcome: Outcome<DeliveryRow>): Wrote => {
+  const asked = createBuckets(() => performance.now());
+  const queued = (outcome: Outcome<DeliveryRow>, audit: readonly AuditEntry[]): Wrote => {
     if (!outcome.ok) return outcome;
     const row = outcome.value;
+    const { allowed, retrySeconds } = asked.take(row.webhook_uuid, ASKED_PER_MINUTE);
+    if (!allowed) return { ok: false, failure: { code: 'rate_limited', details: [askedTooOften], retrySeconds } };
     const render = () => JSON.stringify(deliveryJson(row));
-    const audit = [doneTo(caller, row.webhook_uuid)];
-    return { ok: true, value: { render, audit, committed: () => webhooks.wake(row.webhook_uuid) } };
+    return { ok: true, value: { render, audit, committed: () => webhooks.wake(row.webhook_uuid, 'due') } };
   };
   return {
     createWebhook: {
@@ -131,7 +136,7 @@ export function webhookHandlers({ pool, webhooks }: WebhookServices): Record<str
           if (!deleted.ok) return deleted;
           const body = JSON.stringify({ uuid, message: 'The webhook is deleted, with its deliveries.' });
           const audit = webhookAudit(call.caller, deleted.value, undefined);
-          return { ok: true, value: { render: () => body, audit } };
+          return { ok: true, value: { render: () => body, audit, committed: () => webhooks.wake(uuid, 'anew') } };
         },
       },
     },
@@ -140,9 +145,9 @@ export function webhookHandlers({ pool, webhooks }: WebhookServices): Record<str
         async run(call, executor) {
           const uuid = uuidIn(call);
           if (uuid === undefined) return refuse('not_found');
-          const data = (row: WebhookRow) => JSON.stringify(webhookJson(row));
+          const data = (row: WebhookRow) => JSON.stringify(testJson(row));
           const event = { uuid: newUuid(), name: testEventName, data };
-          return queued(call.caller, await queueTest(executor, call.caller, uuid, event));
+          return queued(await queueTest(executor, call.caller, uuid, event), []);
         },
       },
     },
@@ -154,7 +159,7 @@ export function webhookHandlers({ pool, webhooks }: WebhookServices): Record<str
           const secret = newSecret();
           const rotated = await rotateSecret(executor, call.caller, uuid, secret);
           if (!rotated.ok) return rotated;
-          return written(rotated.value, webhookAudit(call.caller, rotated.value, rotated.value), { secret });
+          return written(rotated.value, [doneTo(call.caller, uuid)], { secret });
         },
       },
     },
@@ -180,12 +185,18 @@ export function webhookHandlers({ pool, webhooks }: WebhookServices): Record<str
           const uuid = uuidIn(call);
           const delivery = uuidIn(call, 'delivery_uuid');
           if (uuid === undefined || delivery === undefined) return refuse('not_found');
-          return queued(call.caller, await sendAgain(executor, call.caller, uuid, delivery));
+          return queued(await sendAgain(executor, call.caller, uuid, delivery), [doneTo(call.caller, uuid)]);
         },
       },
     },
   };
 }
+
+const askedTooOften: Problem = {
+  field: '',
+  code: 'asked_too_often',
+  message: `Of a webhook ${ASKED_PER_MINUTE} tests and repetitions a minute are sent; Retry-After says when the next one is.`,
+};
 
 function judgeBody(call: Call, found: readonly Problem[]): Judged {
   const body = membersOf(call.body) as WebhookBody;
@@ -211,9 +222,4 @@ function judgePage({ query }: Call): Judged {
 function uuidIn({ params }: Call, name = 'uuid'): string | undefined {
   const text = params[name] ?? '';
   return isUuid(text) ? text.toLowerCase() : undefined;
-}
-
-/** That it was done, with nothing of the webhook changed. */
-function doneTo(caller: Caller, webhook: string): AuditEntry {
-  return { kind: 'webhook', uuid: webhook, ownerUuid: caller.accountUuid, providerUuid: caller.providerUuid };
 }

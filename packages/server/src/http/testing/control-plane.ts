@@ -3,7 +3,7 @@ import { type Agents, startAgents } from '../../agents/agents.ts';
 import { agentPaths } from '../../agents/routes.ts';
 import { createDispatcher } from '../../backends/webhook/dispatcher.ts';
 import { createTargetJudge } from '../../backends/webhook/target.ts';
-import { type Events, startEvents } from '../../events/events.ts';
+import { type Events, type LeadersTask, startEvents } from '../../events/events.ts';
 import type { Renderers } from '../../events/objects.ts';
 import type { StreamsOptions } from '../../events/streams.ts';
 import { startChangeTail } from '../../store/change-tail.ts';
@@ -23,6 +23,9 @@ export interface ControlPlaneOptions {
   readonly streams?: StreamsOptions;
   /** Absent: the rows as `http` renders them. */
   readonly renderers?: Renderers;
+  /** What the leader does besides. */
+  readonly tasks?: readonly LeadersTask[];
+  readonly log?: (message: string) => void;
 }
 
 export async function startControlPlane(database: Database, options: ControlPlaneOptions = {}): Promise<ControlPlane> {
@@ -36,14 +39,14 @@ export async function startControlPlane(database: Database, options: ControlPlan
     registry: agents.registry,
     view: agents.view,
     renderers: options.renderers ?? eventRenderers({ pool, states: agents.view, hasSpeaker: false }),
-    alongside: webhooks.alongside,
-    tasks: [webhooks.task],
+    tasks: [...webhooks.tasks, ...(options.tasks ?? [])],
     streams: { heartbeatMilliseconds: 100, ...options.streams },
+    ...(options.log && { log: options.log }),
   });
   const api = createApi({
     pool,
     eventStreams: events.streams,
-    webhooks: { judge, wake: (webhook) => webhooks.wake(webhook) },
+    webhooks: { judge, wake: (...why) => webhooks.wake(...why) },
     states: agents.view,
     wake: () => tail.wake(),
     waitApplied: (...change) => agents.view.waitApplied(...change),

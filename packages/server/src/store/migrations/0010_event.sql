@@ -48,6 +48,15 @@ create table event_object (
 
 create index event_object_open on event_object (object_uuid) where open;
 
+-- One row: events up to here have their deliveries (../../backends/webhook/fan-out.ts).
+create table webhook_place (
+  singleton boolean not null default true,
+  sequence bigint not null default 0,
+  constraint webhook_place_pkey primary key (singleton),
+  constraint webhook_place_single check (singleton)
+);
+insert into webhook_place default values;
+
 create table webhook (
   uuid uuid not null,
   owner_uuid uuid not null,
@@ -57,6 +66,10 @@ create table webhook (
   events text[] not null,
   description text,
   disabled boolean not null default false,
+  -- Events up to here are none of its: they were before it was made or enabled.
+  after_sequence bigint not null,
+  -- The key that it was set with, if that one has limits: they are the webhook's too.
+  key_uuid uuid,
   -- Why the service itself disabled it.
   disabled_reason text,
   -- `whsec_…`; needed in clear to sign with.
@@ -69,13 +82,17 @@ create table webhook (
   failure text,
   created_at timestamptz not null,
   updated_at timestamptz not null,
+  -- Gone for everybody; the row stays until its deliveries are removed, some at a time.
+  deletion_marked_at timestamptz,
   constraint webhook_pkey primary key (uuid),
-  constraint webhook_owner foreign key (owner_uuid, role) references account (uuid, role) on delete cascade,
+  constraint webhook_owner foreign key (owner_uuid, role) references account (uuid, role),
+  constraint webhook_key foreign key (key_uuid) references api_key (uuid),
   constraint webhook_events check (cardinality(events) > 0),
   constraint webhook_former_secret check ((former_secret is null) = (former_secret_until is null))
 );
 
 create index webhook_of_owner on webhook (owner_uuid, created_at);
+create index webhook_of_key on webhook (key_uuid) where key_uuid is not null;
 create index webhook_of_operator on webhook (uuid) where role = 'operator';
 
 create table webhook_delivery (
@@ -97,7 +114,7 @@ create table webhook_delivery (
   -- [{"at": …, "status": …, "duration_ms": …, "error": …}, …], the latest last.
   attempts jsonb not null default '[]',
   constraint webhook_delivery_pkey primary key (uuid),
-  constraint webhook_delivery_webhook foreign key (webhook_uuid) references webhook (uuid) on delete cascade,
+  constraint webhook_delivery_webhook foreign key (webhook_uuid) references webhook (uuid),
   constraint webhook_delivery_event foreign key (event_sequence) references event (sequence),
   constraint webhook_delivery_content check ((event_sequence is null) = (test_data is not null)),
   constraint webhook_delivery_once unique (webhook_uuid, event_sequence),

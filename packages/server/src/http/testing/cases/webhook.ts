@@ -1,10 +1,14 @@
 /** Requests for webhooks and their deliveries. Test code only. */
 import type { CaseKit, OperationCases } from '../case-kit.ts';
+import { removeWebhooks } from '../webhooks.ts';
 
 export function webhookCases({ api, world, byUser }: CaseKit): OperationCases {
   const { key } = world.holders.user;
-  const body = { url: 'https://hooks.example.net/levee?token=1', events: ['firewall_rule.*', 'attack.started'] };
+  const body = { url: 'https://hooks.example.net/levee?token=7f2d90c1', events: ['firewall_rule.*', 'attack.started'] };
+  /** An account may have twenty, and there are more cases than that. */
+  const makeRoom = () => removeWebhooks(api, world.holders.user);
   const made = async (more: object = {}) => {
+    await makeRoom();
     const created = await api.call('createWebhook', {}, { key, body: { ...body, ...more } });
     return { uuid: created.body.uuid as string };
   };
@@ -15,7 +19,10 @@ export function webhookCases({ api, world, byUser }: CaseKit): OperationCases {
   const disable = (of: { uuid: string }) => api.call('changeWebhook', of, { key, body: { disabled: true } });
   return {
     createWebhook: {
-      good: async () => byUser({ body }),
+      good: async () => {
+        await makeRoom();
+        return byUser({ body });
+      },
       bad: { validation_failed: async () => byUser({ body: { ...body, url: 'http://10.0.0.1/', events: [] } }) },
     },
     listWebhooks: { good: async () => byUser({}), bad: {} },
@@ -39,7 +46,7 @@ export function webhookCases({ api, world, byUser }: CaseKit): OperationCases {
     retryWebhookDelivery: {
       good: async () => byUser({}, await delivery(await made())),
       bad: {
-        not_found: async () => byUser({}, { ...(await delivery(await made())), ...(await made()) }),
+        not_found: async () => byUser({}, { ...(await made()), delivery_uuid: '0190a5d0-0000-7000-8000-000000000000' }),
         conflict: async () => {
           const queued = await delivery(await made());
           await disable(queued);

@@ -1,11 +1,13 @@
 /** The matrix' rows: webhooks, which are their owner's alone. Test code only. */
 import assert from 'node:assert/strict';
 import { everyone, type MatrixKit, ownOnly, type Rows } from '../matrix.ts';
+import { removeWebhooks } from '../webhooks.ts';
 import type { HolderName } from '../world.ts';
 
 export function webhookRows({ api, world }: MatrixKit): Rows {
   const body = { url: 'https://hooks.example.net/levee', events: ['*'] };
   const made = async (target: HolderName) => {
+    await removeWebhooks(api, world.holders[target]);
     const created = await api.call('createWebhook', {}, { key: world.holders[target].key, body });
     return { uuid: created.body.uuid as string };
   };
