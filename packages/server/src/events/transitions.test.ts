@@ -29,6 +29,9 @@ const cases: readonly [what: string, told: Told | undefined, now: ObjectNow, tel
   ['a deletion', told('active', 6), now('marked_for_deletion'), ['marked_for_deletion']],
   ['a deletion told of', told('marked_for_deletion'), now('marked_for_deletion'), []],
   ['a deletion that was undone', told('marked_for_deletion', 6), now('pending'), ['pending']],
+  ['a settled one whose server refuses everything', told('active'), { ...now('failed'), isShared: true }, []],
+  ['one that waits for a server that refuses everything', told('pending'), { ...now('failed'), isShared: true }, []],
+  ['a change at a server that refuses everything', told('active', 6), { ...now('failed'), isShared: true }, ['failed']],
   ['a flowrule that is no longer to be announced', told('active'), now('proposed'), []],
 ];
 

@@ -11,6 +11,8 @@ export interface ObjectNow {
   /** The place of its last change; the position alone tells changes of an object apart. */
   readonly change: { readonly xid: number; readonly position: number };
   readonly state: string;
+  /** The state is that of something which many share, a DNS server that refuses everything: no news of any one of them. */
+  readonly isShared?: boolean;
 }
 
 export interface Told {
@@ -27,7 +29,7 @@ const waiting = new Set(['pending', 'proposed']);
 export function whatToTell(kind: EventObject, told: Told | undefined, now: ObjectNow): readonly string[] {
   if (kind === 'attack') return ofAttack(told, now);
   if (told === undefined || told.changePosition !== now.change.position) return [now.state];
-  return told.state === now.state || waiting.has(now.state) ? [] : [now.state];
+  return told.state === now.state || waiting.has(now.state) || now.isShared === true ? [] : [now.state];
 }
 
 function ofAttack(told: Told | undefined, { change, state }: ObjectNow): readonly string[] {

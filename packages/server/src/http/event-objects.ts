@@ -71,7 +71,10 @@ export function eventRenderers({ pool, states, hasSpeaker }: EventObjectServices
         load<RdnsRow>('rdns', rdnsColumns, uuids),
         loadZoneIndex(executorOf(pool)),
       ]);
-      return rows.map((row) => told(row, renderRdns(row, zones)));
+      return rows.map((row) => {
+        const rendered = renderRdns(row, zones);
+        return { ...told(row, rendered), isShared: rendered.state === 'failed' && row.failure === null };
+      });
     },
     flowrule: async (uuids) =>
       (await load<FlowruleRow>('flowrule', flowruleColumns, uuids)).map((row) =>

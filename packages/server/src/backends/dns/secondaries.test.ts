@@ -49,7 +49,10 @@ for (const [name, start] of programs) {
       );
       assert.deepEqual((await digShort(at, '+norec', four, 'NS')).sort(), ['ns1.example.net.', 'ns2.example.net.']);
       assert.equal(await says(`9.${four}`, 'PTR'), `9.8/29.${four}.`);
-      assert.match(await dig(at, '+norec', `9.8/29.${four}`, 'PTR'), /AUTHORITY: 1,[\s\S]*IN\s+NS\s+ns5\.example\.net\./);
+      assert.match(
+        await dig(at, '+norec', `9.8/29.${four}`, 'PTR'),
+        /AUTHORITY: 1,[\s\S]*IN\s+NS\s+ns5\.example\.net\./,
+      );
       await waitUntil(
         () => server.secondaries(four)[0]?.acknowledgedSerial === 0xffff_fffe,
         'the acknowledgement',
