@@ -8,13 +8,17 @@ import { DatabaseSilent } from '../store/failure.ts';
 export const ANSWER_MILLISECONDS = 10_000;
 
 /** Rejects with DatabaseSilent when the time is over. `late`: what came after that; a failure then is nobody's. */
-export function answerInTime<T>(work: Promise<T>, late?: (value: T) => void): Promise<T> {
+export function answerInTime<T>(
+  work: Promise<T>,
+  late?: (value: T) => void,
+  milliseconds = ANSWER_MILLISECONDS,
+): Promise<T> {
   return new Promise((resolve, reject) => {
     let isLate = false;
     const timer = setTimeout(() => {
       isLate = true;
       reject(new DatabaseSilent());
-    }, ANSWER_MILLISECONDS);
+    }, milliseconds);
     work.then(
       (value) => {
         clearTimeout(timer);

@@ -20,6 +20,14 @@ function database(...known: readonly string[]) {
   return { lookUp: createKeyLookUp({ query } as unknown as pg.Pool), asked };
 }
 
+/** Until nothing waits any more. */
+async function answerAll(asked: readonly { answer(): void }[]): Promise<void> {
+  for (let answered = 0; answered < asked.length; answered++) {
+    asked[answered]?.answer();
+    await turn();
+  }
+}
+
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 test('however many keys are sent, the database sees two statements at a time, of 200 keys at most', async () => {
@@ -45,6 +53,19 @@ test('a key of another lane is in the next statement, however many of one lane w
   assert.ok(asked[2]?.digests.includes(digestOf('good')));
   asked[2]?.answer();
   assert.equal((await good)?.uuid, 'good');
+  await answerAll(asked);
+});
+
+test('statements that get no answer hold up no others for long', async (context) => {
+  context.mock.timers.enable({ apis: ['setTimeout'] });
+  const { lookUp, asked } = database('third');
+  for (const name of ['first', 'second']) void lookUp(digestOf(name), name);
+  const third = lookUp(digestOf('third'), 'third');
+  context.mock.timers.tick(999);
+  assert.equal(asked.length, 2);
+  context.mock.timers.tick(1);
+  asked[2]?.answer();
+  assert.equal((await third)?.uuid, 'third');
 });
 
 test('a statement that fails fails its own keys alone', async () => {

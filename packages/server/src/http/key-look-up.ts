@@ -27,8 +27,9 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Two, so that one that gets no answer does not hold up all. */
 const statementsAtOnce = 2;
+/** One that has no answer after this may never get any: it no longer holds up those behind it. */
+const patienceMilliseconds = 1_000;
 const keysAtOnce = 200;
 
 const statement = {
@@ -58,19 +59,31 @@ export function createKeyLookUp(pool: Pick<pg.Pool, 'query'>): KeyLookUp {
     return taken;
   }
 
-  async function run(): Promise<void> {
-    underWay++;
-    for (let taken = next(); taken.length > 0; taken = next()) {
-      try {
-        const hashes = taken.map(({ digest }) => Buffer.from(digest, 'base64url'));
-        const { rows } = await pool.query<KeyRow & { hash: Buffer }>({ ...statement, values: [hashes] });
-        const found = new Map(rows.map((row) => [row.hash.toString('base64url'), row]));
-        for (const { digest, resolve } of taken) resolve(found.get(digest));
-      } catch (error) {
-        for (const { reject } of taken) reject(error);
-      }
+  async function carryOut(taken: readonly Waiting[]): Promise<void> {
+    try {
+      const hashes = taken.map(({ digest }) => Buffer.from(digest, 'base64url'));
+      const { rows } = await pool.query<KeyRow & { hash: Buffer }>({ ...statement, values: [hashes] });
+      const found = new Map(rows.map((row) => [row.hash.toString('base64url'), row]));
+      for (const { digest, resolve } of taken) resolve(found.get(digest));
+    } catch (error) {
+      for (const { reject } of taken) reject(error);
     }
-    underWay--;
+  }
+
+  function start(): void {
+    while (underWay < statementsAtOnce && lanes.size > 0) {
+      underWay++;
+      let occupies = true;
+      const leave = () => {
+        if (!occupies) return;
+        occupies = false;
+        clearTimeout(timer);
+        underWay--;
+        start();
+      };
+      const timer = setTimeout(leave, patienceMilliseconds);
+      void carryOut(next()).finally(leave);
+    }
   }
 
   return (digest, lane) =>
@@ -78,6 +91,6 @@ export function createKeyLookUp(pool: Pick<pg.Pool, 'query'>): KeyLookUp {
       const waiting = lanes.get(lane);
       if (waiting === undefined) lanes.set(lane, [{ digest, resolve, reject }]);
       else waiting.push({ digest, resolve, reject });
-      if (underWay < statementsAtOnce) void run();
+      start();
     });
 }

@@ -7,6 +7,8 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { after, before, test } from 'node:test';
 import { pino } from 'pino';
+import { silenceServer } from '../store/testing/silent-server.ts';
+import { waitUntil } from '../store/testing/wait-until.ts';
 import { createApi } from './api.ts';
 import { type ApiFixture, type Holder, nowhere, startApi } from './testing/api-fixture.ts';
 
@@ -183,9 +185,8 @@ test('neither keys nor passwords nor bodies appear in the log, at any level', as
     assert.ok(!all.includes(secret), secret);
 });
 
-test('health needs no key: alive always, ready only with the database', async () => {
-  assert.equal((await api.raw('GET', '/livez')).status, 200);
-  assert.equal((await api.raw('GET', '/readyz')).status, 200);
+/** Another interface on the same database, which says so of itself. */
+async function whereReadyIs(isReady: () => Promise<boolean>, ask: (url: string) => Promise<void>): Promise<void> {
   const other = createApi({
     pool: api.database.pool,
     states: nowhere,
@@ -193,17 +194,49 @@ test('health needs no key: alive always, ready only with the database', async ()
     waitApplied: async () => 'not-enforced',
     routersChanged: async () => {},
     log: pino({ level: 'silent' }),
-    isReady: async () => {
-      throw new Error('away');
-    },
+    isReady,
   });
   const { port } = await other.listen({ host: '127.0.0.1', port: 0 });
   try {
-    const reply = await fetch(`http://127.0.0.1:${port}/readyz`);
-    assert.deepEqual([reply.status, reply.headers.get('retry-after')], [503, '1']);
-    assert.equal(((await reply.json()) as { error: string }).error, 'unavailable');
-    assert.equal((await fetch(`http://127.0.0.1:${port}/livez`)).status, 200);
+    await ask(`http://127.0.0.1:${port}`);
   } finally {
     await other.close(100);
+  }
+}
+
+test('health needs no key: alive always, ready only with the database', async () => {
+  assert.equal((await api.raw('GET', '/livez')).status, 200);
+  assert.equal((await api.raw('GET', '/readyz')).status, 200);
+  const away = async () => {
+    throw new Error('away');
+  };
+  await whereReadyIs(away, async (url) => {
+    const reply = await fetch(`${url}/readyz`);
+    assert.deepEqual([reply.status, reply.headers.get('retry-after')], [503, '1']);
+    assert.equal(((await reply.json()) as { error: string }).error, 'unavailable');
+    assert.equal((await fetch(`${url}/livez`)).status, 200);
+  });
+});
+
+test('while the database is silent readiness is denied within two seconds, however many ask, and comes back with it', async () => {
+  let asked = 0;
+  const goOn = silenceServer(api.postgres.server.pid);
+  const select = async () => {
+    asked++;
+    return (await api.database.pool.query('select 1')).rowCount === 1;
+  };
+  try {
+    await whereReadyIs(select, async (url) => {
+      const begin = performance.now();
+      const replies = await Promise.all([1, 2, 3, 4].map(() => fetch(`${url}/readyz`)));
+      assert.deepEqual(new Set(replies.map(({ status }) => status)), new Set([503]));
+      const milliseconds = performance.now() - begin;
+      assert.ok(milliseconds < 3_500, `${milliseconds} ms`);
+      assert.equal(asked, 1);
+      goOn();
+      await waitUntil(async () => (await fetch(`${url}/readyz`)).status === 200, 'the service to be ready');
+    });
+  } finally {
+    goOn();
   }
 });
