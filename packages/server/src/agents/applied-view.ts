@@ -240,10 +240,12 @@ function entryOf(router: KnownRouter, subject: Subject, now: number): AppliedEnt
   const covered = router.acked !== undefined && compareCursors(subject.cursor, router.acked) <= 0;
   const failure = subject.deleted && covered ? undefined : router.failures.get(subject.uuid);
   if (failure !== undefined) return { ...place, state: 'failed', reason: failure };
-  if (!covered) return { ...place, state: 'pending', reason: whyNotYet(router, now) };
-  if (subject.needs !== undefined && !subject.deleted && !router.capabilities.has(subject.needs.capability)) {
-    return { ...place, state: 'pending', reason: `its agent does not enforce ${subject.needs.words}` };
+  const { needs, deleted } = subject;
+  // Waiting is of no use then. What the agent of a router can that has not reported is not known.
+  if (needs !== undefined && !deleted && hasReported(router) && !router.capabilities.has(needs.capability)) {
+    return { ...place, state: 'pending', reason: `its agent does not enforce ${needs.words}` };
   }
+  if (!covered) return { ...place, state: 'pending', reason: whyNotYet(router, now) };
   if (router.enforcement !== 'kernel' && !subject.deleted) {
     return {
       ...place,
@@ -269,6 +271,10 @@ function entryOf(router: KnownRouter, subject: Subject, now: number): AppliedEnt
     ...(since?.exact &&
       subject.changed !== undefined && { latency_ms: Math.max(0, Math.round(since.atMilliseconds - subject.changed)) }),
   };
+}
+
+function hasReported({ enforcement }: KnownRouter): boolean {
+  return enforcement !== undefined;
 }
 
 function whyNotYet(router: KnownRouter, now: number): string {

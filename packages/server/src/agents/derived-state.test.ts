@@ -48,6 +48,24 @@ test('what concerns routers of which none has enrolled says so and names them, f
   });
 });
 
+test('a router whose agent cannot enforce it at all says so at once, one that has not spoken yet does not', async () => {
+  await inWorld(async ({ database, provider, one, cursorOf }) => {
+    const router = await enrolled(database, 'fra1');
+    const needs = { capability: 'filter:20', words: 'filters of kind wireguard (20)' };
+    const reasonOf = (rule: SeededChange) => stateOf(one, rule, { needs }).reason;
+    const first = await seedRule(database.pool, provider);
+    await one.agents.registry.refresh();
+    assert.equal(reasonOf(first), 'fra1: the router has not connected since it was enrolled');
+    assert.equal((await report(one.base, router.key, { cursor: cursorOf(first) })).status, 200);
+    const next = await seedRule(database.pool, provider);
+    assert.equal(reasonOf(next), 'fra1: its agent does not enforce filters of kind wireguard (20)', 'not taken up yet');
+    assert.equal(reasonOf(first), reasonOf(next));
+    const capabilities = ['filter:20'];
+    assert.equal((await report(one.base, router.key, { cursor: cursorOf(first), capabilities })).status, 200);
+    assert.equal(reasonOf(next), 'fra1: the router has not put it in force yet');
+  });
+});
+
 test('a rule is active once every router has acknowledged it, on every replica, with where, when and how fast', async () => {
   await inWorld(async ({ database, provider, one, two, cursorOf }) => {
     const [fast, slow] = [await enrolled(database, 'fast'), await enrolled(database, 'slow')];
