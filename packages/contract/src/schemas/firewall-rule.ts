@@ -61,9 +61,8 @@ export const ruleFields = {
   port: portRanges,
   disabled: Type.Boolean({ default: false, description: 'A disabled rule is kept and not applied.' }),
   tcpflags: Type.Array(Type.Enum([...tcpFlagNames]), {
-    minItems: 1,
     maxItems: 8,
-    description: 'Flags that must be set; the others are ignored. Only with protocol tcp.',
+    description: 'Flags that must be set; the others are ignored. Only with protocol tcp. Empty is the same as absent.',
   }),
   ratelimit: Type.Integer({
     minimum: 0,

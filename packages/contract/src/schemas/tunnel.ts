@@ -17,9 +17,9 @@ const endpoint = Type.String({
   examples: ['198.51.100.9'],
 });
 const locations = Type.Array(Type.String({ maxLength: 64 }), {
-  minItems: 1,
   maxItems: 64,
-  description: 'Names: only routers at these locations; absent: at every one, also those that are added later.',
+  description:
+    'Names: only routers at these locations; absent or empty: at every one, also those that are added later.',
   examples: [['fra1']],
 });
 
@@ -49,7 +49,7 @@ export const tunnelPatch = Type.Object(
   {
     ips: Type.Optional(ips),
     endpoint: Type.Optional(endpoint),
-    locations: Type.Optional(Type.Union([locations, Type.Null()], { description: 'Null: every location.' })),
+    locations: Type.Optional(Type.Union([locations, Type.Null()], { description: 'Null or empty: every location.' })),
     expires_at: Type.Optional(Type.Union([expiresAt, Type.Null()], { description: 'Null: never.' })),
   },
   { $id: 'TunnelPatch', additionalProperties: false, minProperties: 1 },

@@ -154,7 +154,10 @@ function checkTogether(read: ReadFields, fields: Fields, problems: Problem[]): v
     const sentence = `is allowed only with ${portProtocolNames.join(', ')}, received the protocol ${protocol}`;
     problems.push(problem(['port'], 'ports_without_transport', sentence));
   }
-  if (fieldOf(fields, 'tcpflags') !== undefined && !acceptsTcpFlags(protocol)) {
+  // Clients that always send all fields send an empty list where no flag is meant.
+  const flags = fieldOf(fields, 'tcpflags');
+  const namesFlags = flags !== undefined && !(Array.isArray(flags) && flags.length === 0);
+  if (namesFlags && !acceptsTcpFlags(protocol)) {
     const sentence = `is allowed only with the protocol tcp, received the protocol ${protocol}`;
     problems.push(problem(['tcpflags'], 'tcpflags_without_tcp', sentence));
   }

@@ -120,18 +120,14 @@ export function readDescription(value: unknown, path: Path, problems: Problem[])
   return problems.length === before ? value : undefined;
 }
 
-/** The listed flags as bits; a flag listed twice counts once. */
+/** The listed flags as bits; a flag listed twice counts once. None are no condition, as though the list were absent. */
 export function readTcpFlags(value: unknown, path: Path, problems: Problem[]): number | undefined {
-  const allowed = `must be an array of 1 to ${tcpFlagNames.length} of ${tcpFlagNames.join(', ')}`;
+  const allowed = `must be an array of up to ${tcpFlagNames.length} of ${tcpFlagNames.join(', ')}`;
   if (!Array.isArray(value)) {
     problems.push(problem(path, 'wrong_type', `${allowed}, received ${showReceived(value)}`));
     return undefined;
   }
-  if (value.length === 0) {
-    // Read as "no condition" it would match every TCP packet, the opposite of what its writer may have meant.
-    problems.push(problem(path, 'empty', `${allowed}, received an empty array; leave it out to match any flags`));
-    return undefined;
-  }
+  if (value.length === 0) return undefined;
   if (value.length > tcpFlagNames.length) {
     problems.push(problem(path, 'too_long', `${allowed}, received ${showReceived(value)}`));
     return undefined;

@@ -116,10 +116,10 @@ test('what is wrong with a change by itself is told without the stored tunnel', 
     judgeTunnelChange(patch).map(({ field, code }) => `${field} ${code}`);
   assert.deepEqual(codes({}), []);
   assert.deepEqual(codes({ locations: null }), []);
-  assert.deepEqual(codes({ endpoint: '10.0.0.1', ips: ['x'], locations: [] }), [
+  assert.deepEqual(codes({ endpoint: '10.0.0.1', ips: ['x'], locations: [''] }), [
     '/ips/0 invalid_address',
     '/endpoint not_public',
-    '/locations out_of_range',
+    '/locations/0 wrong_type',
   ]);
   assert.deepEqual(codes({ endpoint: '203.0.113.3', ips: ['203.0.113.0/28'] }), ['/endpoint inside_ips']);
 });

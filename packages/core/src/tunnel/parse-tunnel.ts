@@ -14,7 +14,7 @@ import {
   type CanonicalTunnel,
   changeableTunnelFields,
   type TunnelType,
-  tunnelLocationBounds,
+  tunnelLocationMaximum,
   tunnelSubnetBounds,
   tunnelTypes,
 } from './tunnel.ts';
@@ -134,11 +134,11 @@ function readKeyed(value: unknown, type: TunnelType | undefined, problems: Probl
   return undefined;
 }
 
+/** None restrict nothing, as though the list were absent. */
 function readLocations(value: unknown, problems: Problem[]): readonly string[] | undefined {
-  if (value === undefined) return undefined;
-  const { minimum, maximum } = tunnelLocationBounds;
-  const allowed = `must be an array of ${minimum} to ${maximum} names of locations`;
-  if (!Array.isArray(value) || value.length < minimum || value.length > maximum) {
+  if (value === undefined || (Array.isArray(value) && value.length === 0)) return undefined;
+  const allowed = `must be an array of up to ${tunnelLocationMaximum} names of locations`;
+  if (!Array.isArray(value) || value.length > tunnelLocationMaximum) {
     const code = Array.isArray(value) ? 'out_of_range' : 'wrong_type';
     problems.push(problem(['locations'], code, `${allowed}, received ${showReceived(value)}`));
     return undefined;

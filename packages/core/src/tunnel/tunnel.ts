@@ -13,7 +13,7 @@ export const tunnelFields = ['ips', 'endpoint', 'type', 'keyed', 'locations'] as
 export const changeableTunnelFields = ['ips', 'endpoint', 'locations'] as const;
 
 export const tunnelSubnetBounds = { minimum: 1, maximum: 256 } as const;
-export const tunnelLocationBounds = { minimum: 1, maximum: 64 } as const;
+export const tunnelLocationMaximum = 64;
 
 /** A tunnel on the wire: canonical texts, keys in the order of `tunnelFields`. */
 export interface CanonicalTunnel {

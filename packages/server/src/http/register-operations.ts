@@ -14,6 +14,7 @@ import { answerInTime } from './answer-deadline.ts';
 import type { Authenticated, KeyRing } from './authentication.ts';
 import type { Answer, Answered, Call, Handler, Judged } from './call.ts';
 import { entityTagOf, holdsAlready } from './entity-tag.ts';
+import { withNullHints } from './null-hint.ts';
 import type { RateLimits } from './rate-limit.ts';
 import { type Check, compileBodyCheck, compileQueryCheck } from './schema-check.ts';
 import { answerWrite, judgeRepeatKey, type WriteServices } from './write-answer.ts';
@@ -149,7 +150,7 @@ function judgeAndAnswer(operation: Operation, handler: Handler, services: Operat
       ...(checkBody?.(request.body) ?? []),
     ];
     const judged = judge?.(call, found) ?? sound;
-    if (found.length > 0 || !judged.ok) return services.sendFailure(reply, invalid(found, judged));
+    if (found.length > 0 || !judged.ok) return services.sendFailure(reply, invalid(operation, found, judged));
     const answered: Answered =
       'read' in handler
         ? await answerInTime(Promise.resolve(handler.read(call, judged.value)), (late) => letGo(late, reply))
@@ -166,12 +167,12 @@ function judgeAndAnswer(operation: Operation, handler: Handler, services: Operat
 const sound: Judged = { ok: true };
 
 /** Where the schema has spoken about a field, or about the body as a whole, the judgement of the same adds nothing. */
-function invalid(found: readonly Problem[], judged: Judged): Failure {
+function invalid({ body }: Operation, found: readonly Problem[], judged: Judged): Failure {
   const told = new Set(found.map((problem) => problem.field));
   const more = judged.ok
     ? []
     : judged.problems.filter(({ field }) => !told.has(field) && !(told.has('') && field.startsWith('/')));
-  return { code: 'validation_failed', details: [...found, ...more] };
+  return { code: 'validation_failed', details: withNullHints(body, [...found, ...more]) };
 }
 
 /** A body that is left out where one is needed is told apart from one of the wrong type. */

@@ -52,6 +52,34 @@ const cases: readonly [id: string, by: 'user' | 'provider' | 'operator', ask: As
     { query: '?dst=203.0.113.7', body: null },
     ['The body must be an object, received null.'],
   ],
+  [
+    'createFirewallRule',
+    'user',
+    {
+      body: {
+        ...good,
+        protocol: 'tcp',
+        dst: null,
+        tcpflags: null,
+        src: { start: '192.0.2.1', end: null },
+        port: { src: null },
+        expires_at: null,
+      },
+    },
+    [
+      'dst: must be an IPv4 or IPv6 address or a subnet, such as 203.0.113.7 or 2001:db8::/48, received null',
+      'src.end: must be one IPv4 or IPv6 address, such as 203.0.113.7 or 2001:db8::7, received null; leave the field out instead',
+      'port.src: must be a JSON object, received null; leave the field out instead',
+      'tcpflags: must be an array of up to 8 of fin, syn, rst, psh, ack, urg, ece, cwr, received null; leave the field out instead',
+      'expires_at: must be a string, received null; leave the field out instead',
+    ],
+  ],
+  [
+    'createUser',
+    'provider',
+    { body: { username: 'alice', email: null, password: 'ochre-meadow-tin-81', ips: [], name: null } },
+    ['email: must be a string, received null', 'name: must be a string, received null; leave the field out instead'],
+  ],
   ['createFirewallRule', 'user', { body: [] }, ['The body must be a JSON object, received an empty array']],
   [
     'createFirewallRule',

@@ -71,6 +71,16 @@ test('over IPv6 only routers with an IPv6 tunnel address have an end; Geneve has
   assert.ok(end.vni > 0);
 });
 
+test('an empty list of locations restricts nothing, in a change either', async () => {
+  const tunnel = await created({ ...good, locations: [] });
+  assert.equal('locations' in tunnel, false);
+  const everywhere = tunnel.tunnel_information.length;
+  assert.ok(everywhere > 1);
+  assert.equal((await change(tunnel.uuid, { locations: ['ams1'] })).body.tunnel_information.length, 1);
+  const { body } = await change(tunnel.uuid, { locations: [] });
+  assert.deepEqual(['locations' in body, body.tunnel_information.length], [false, everywhere]);
+});
+
 test('with locations only their routers have an end, in whatever order they are listed', async () => {
   const tunnel = await created({ ...good, locations: ['ams1'] });
   assert.deepEqual(tunnel.locations, ['ams1']);
