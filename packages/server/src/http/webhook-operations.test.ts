@@ -223,3 +223,113 @@ test("a quota on webhooks holds, and a deleted user's webhooks are gone", async 
   const refused = await api.call('listWebhooks', {}, { key: limited.key });
   assert.equal(refused.status, 401);
 });
+
+test('an account may have twenty webhooks, whatever its quota, however many it makes at once', async () => {
+  const holder = await api.user(provider, ['203.0.113.80/28']);
+  await api.call('setQuota', { account_uuid: holder.uuid }, { key: api.operatorKey, body: { webhooks: 1000 } });
+  const body = { url: 'https://hooks.example.net/', events: ['*'] };
+  const create = () => api.call('createWebhook', {}, { key: holder.key, body });
+  const replies = await Promise.all(Array.from({ length: 25 }, create));
+  assert.equal(replies.filter(({ status }) => status === 200).length, 20);
+  const refused = replies.find(({ status }) => status === 429)?.body;
+  assert.deepEqual(
+    [refused.error, refused.message, refused.details[0].quota],
+    [
+      'quota_exceeded',
+      'webhooks: an account may hold 20, and this one holds 20; delete some that are not needed',
+      { kind: 'webhooks', maximum: 20, used: 20 },
+    ],
+  );
+  const [{ uuid }] = (await api.call('listWebhooks', {}, { key: holder.key })).body;
+  assert.equal((await api.call('deleteWebhook', { uuid }, { key: holder.key })).status, 200);
+  assert.equal((await api.call('readWebhook', { uuid }, { key: holder.key })).status, 404);
+  assert.equal((await api.call('listWebhooks', {}, { key: holder.key })).body.length, 19);
+  assert.equal((await create()).status, 200);
+});
+
+test('a webhook ends with the limited key that it was set with, and says so', async () => {
+  const target = await receiver();
+  const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+  const limited = await api.key(user.uuid, { expires_at });
+  const { api_key } = (await api.call('whoAmI', {}, { key: limited })).body;
+  const bound = await make(target.url, { events: ['attack.*'] }, limited);
+  const read = async () => (await api.call('readWebhook', { uuid: bound.uuid }, { key: user.key })).body;
+  const shown = await read();
+  assert.deepEqual([shown.state, shown.api_key_uuid, shown.valid_until], ['active', api_key.uuid, expires_at]);
+
+  // What another key says about it alone does not set it free; where it leads does.
+  await call('changeWebhook', { uuid: bound.uuid }, { body: { description: 'x' } });
+  assert.equal((await read()).api_key_uuid, api_key.uuid);
+  const freed = await call('changeWebhook', { uuid: bound.uuid }, { body: { events: ['*'] } });
+  assert.equal(freed.body.api_key_uuid, undefined);
+  const again = await call('changeWebhook', { uuid: bound.uuid }, { key: limited, body: { url: target.url } });
+  assert.equal(again.body.api_key_uuid, api_key.uuid);
+
+  await api.call('revokeApiKey', { uuid: api_key.uuid }, { key: user.key });
+  const ended = await read();
+  assert.deepEqual(
+    [ended.state, ended.state_reason],
+    ['disabled', 'The API key that it was set with was revoked or has expired.'],
+  );
+  assert.equal((await call('testWebhook', { uuid: bound.uuid })).status, 409);
+  assert.equal((await call('changeWebhook', { uuid: bound.uuid }, { body: { disabled: false } })).body.state, 'active');
+  assert.equal((await call('testWebhook', { uuid: bound.uuid })).status, 200);
+  await waitUntil(() => target.received.length === 1, 'it gets something again');
+});
+
+test('a key that may not follow events has none sent either', async () => {
+  const writes = ['createWebhook', 'changeWebhook', 'listWebhooks'];
+  const narrow = await api.key(user.uuid, { operations: writes });
+  const body = { url: 'https://hooks.example.net/', events: ['*'] };
+  const refused = await api.call('createWebhook', {}, { key: narrow, body });
+  assert.deepEqual([refused.status, refused.body.error], [403, 'operation_not_allowed']);
+  assert.match(refused.body.message, /readEvents/);
+  const { uuid } = await make(body.url, { disabled: true });
+  for (const change of [{ url: body.url }, { events: ['*'] }, { disabled: false }]) {
+    assert.equal((await api.call('changeWebhook', { uuid }, { key: narrow, body: change })).status, 403);
+  }
+  const harmless = await api.call('changeWebhook', { uuid }, { key: narrow, body: { description: 'x' } });
+  assert.equal(harmless.status, 200);
+  const wider = await api.key(user.uuid, { operations: [...writes, 'readEvents'] });
+  assert.equal((await api.call('createWebhook', {}, { key: wider, body })).status, 200);
+});
+
+test('of a webhook so many tests and repetitions a minute are taken, and of another as many', async () => {
+  const [busy, other] = [await make('https://hooks.example.net/'), await make('https://hooks.example.net/')];
+  const ask = { key: user.key };
+  const test = ({ uuid }: { uuid: string }) => api.call('testWebhook', { uuid }, ask);
+  const { body: first } = await test(busy);
+  for (let each = 1; each < 30; each++) assert.equal((await test(busy)).status, 200);
+  const refused = await test(busy);
+  assert.deepEqual([refused.status, refused.body.details[0].code], [429, 'asked_too_often']);
+  assert.ok(Number(refused.headers.get('retry-after')) >= 1);
+  const again = await api.call('retryWebhookDelivery', { uuid: busy.uuid, delivery_uuid: first.uuid }, ask);
+  assert.equal(again.status, 429);
+  const { rows } = await api.database.pool.query('select from webhook_delivery where webhook_uuid = $1', [busy.uuid]);
+  assert.equal(rows.length, 30, 'nothing is queued by what is refused');
+  assert.equal((await test(other)).status, 200);
+});
+
+test('the audit log shows where a webhook leads without what may be a token, and that a token changed', async () => {
+  const { uuid } = await make('https://hooks.example.net:8443/services/T0K3N-a?key=T0K3N-b');
+  await call('changeWebhook', { uuid }, { body: { url: 'https://hooks.example.net:8443/services/T0K3N-c' } });
+  await call('rotateWebhookSecret', { uuid });
+  await call('testWebhook', { uuid });
+  await call('deleteWebhook', { uuid });
+  const { body, text } = await api.call('listAudit', {}, { key: provider.key, query: `?object_uuid=${uuid}` });
+  assert.doesNotMatch(text, /T0K3N/);
+  const settings = { url: 'https://hooks.example.net:8443', events: ['*'], disabled: false };
+  assert.deepEqual(
+    body.map(({ operation, before, after }: { operation: string; before?: object; after?: object }) => [
+      operation,
+      before,
+      after,
+    ]),
+    [
+      ['createWebhook', undefined, settings],
+      ['changeWebhook', settings, { ...settings, url_changed: true }],
+      ['rotateWebhookSecret', undefined, undefined],
+      ['deleteWebhook', settings, undefined],
+    ],
+  );
+});

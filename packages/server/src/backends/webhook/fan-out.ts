@@ -15,8 +15,8 @@ export interface Made {
   readonly url: string;
 }
 
-/** An account has 20 webhooks at most, and an event three accounts that may see it: a statement takes a second or less. */
-const EVENTS_AT_ONCE = 250;
+/** An account has 20 webhooks at most, and an event three accounts that may see it: a statement takes 0.2 s at worst. */
+const EVENTS_AT_ONCE = 100;
 /** In case nobody says that there are events. */
 const LOOK_MILLISECONDS = 30_000;
 
