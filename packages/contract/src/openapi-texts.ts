@@ -27,13 +27,17 @@ Operations tagged *extension* and *operator* are additions to the given interfac
 works all the same.
 `.trim();
 
-/** In the order in which somebody new needs them. */
+/** In the order in which somebody new needs them. The viewer shows `x-displayName` in place of the name. */
 export const tags = [
   { name: 'DDoS Mitigation', description: "The caller's own rules, filters, flowrules and attacks." },
   { name: 'DDoS Mitigation [Provider]', description: "What concerns all of a provider's users." },
   { name: 'Network', description: 'Tunnels and reverse DNS.' },
-  { name: 'extension', description: 'Beyond the given interface; clients written for that alone need none of it.' },
-  { name: 'operator', description: 'For whoever runs the installation.' },
+  {
+    name: 'extension',
+    'x-displayName': 'Extensions',
+    description: 'Beyond the given interface; clients written for that alone need none of it.',
+  },
+  { name: 'operator', 'x-displayName': 'Operator', description: 'For whoever runs the installation.' },
 ] as const;
 
 export function servers(baseUrl: string) {

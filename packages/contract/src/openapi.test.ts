@@ -46,7 +46,8 @@ test('the 23 operations of the given interface are declared with their numbers, 
   assert.equal(lines.join('\n'), given);
 });
 
-test('no two operations share an id, or a method and path', () => {
+test('no two operations share an id, a summary, or a method and path', () => {
+  assert.equal(new Set(operations.map(({ summary }) => summary)).size, operations.length);
   assert.equal(new Set(operations.map(({ id }) => id)).size, operations.length);
   assert.equal(new Set(operations.map(({ method, path }) => `${method} ${path}`)).size, operations.length);
 });

@@ -109,7 +109,7 @@ export const filterOperations: readonly Operation[] = [
     method: 'GET',
     path: '/provider/filter/kind',
     tag: 'extension',
-    summary: 'List the kinds of filters',
+    summary: 'List the kinds of filters (provider)',
     description: 'The same list as `GET /filter/kind`, where the other provider operations are.',
     roles: ['provider'],
     roleError: 'provider_key_required',

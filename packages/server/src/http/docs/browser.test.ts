@@ -48,6 +48,14 @@ describe('the description in a real browser', { skip }, () => {
     );
   });
 
+  test('tags that are in lower case are shown as headings are', async () => {
+    const text = String(await page.evaluate('document.body.innerText'));
+    for (const heading of ['DDoS Mitigation', 'Network', 'Extensions', 'Operator']) {
+      assert.match(text, new RegExp(`^${heading}$`, 'm'));
+    }
+    assert.doesNotMatch(text, /^(extension|operator)$/m);
+  });
+
   test('an example is sent with a key that was typed in, and carried out', async () => {
     await page.getByLabel('Value').first().fill(world.holders.user.key);
     await page.getByRole('button', { name: /Test Request \(post \/firewall\/rule\)/ }).click();
