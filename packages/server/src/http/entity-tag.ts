@@ -9,5 +9,6 @@ export function entityTagOf(body: string): string {
 export function holdsAlready(header: string | undefined, tag: string): boolean {
   if (header === undefined) return false;
   if (header.trim() === '*') return true;
-  return header.split(',').some((each) => each.trim().replace(/^W\//, '') === tag);
+  const opaque = (text: string) => text.trim().replace(/^W\//, '');
+  return header.split(',').some((each) => opaque(each) === opaque(tag));
 }

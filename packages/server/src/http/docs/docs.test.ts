@@ -55,6 +55,29 @@ test('the script is sent compressed to those who take it so, plain to others, an
   assert.deepEqual([again.status, await again.text()], [304, '']);
 });
 
+test('the description is sent compressed to those who take it so, and not again to those who have it', async () => {
+  const from = (headers: Record<string, string>) => fetch(`${api.url}/docs/openapi.json`, { headers });
+  const plain = await from({ 'accept-encoding': 'identity' });
+  const packed = await from({ 'accept-encoding': 'gzip' });
+  const text = await plain.text();
+  assert.deepEqual(
+    [plain, packed].map(({ headers }) => headers.get('content-encoding')),
+    [null, 'gzip'],
+  );
+  for (const { headers } of [plain, packed]) assert.equal(headers.get('vary'), 'accept-encoding');
+  assert.ok(Number(packed.headers.get('content-length')) < text.length / 5);
+  assert.equal(await packed.text(), text);
+  for (const { headers } of [plain, packed]) {
+    const tag = headers.get('etag') ?? '';
+    // One tag for both encodings: only a weak one may be that (RFC 9110, 8.8.3).
+    assert.match(tag, /^W\/"/);
+    for (const encoding of ['identity', 'gzip']) {
+      const again = await from({ 'accept-encoding': encoding, 'if-none-match': tag });
+      assert.deepEqual([again.status, await again.text()], [304, '']);
+    }
+  }
+});
+
 test('HEAD is answered, and another method told which there are', async () => {
   assert.equal((await api.raw('HEAD', '/docs')).status, 200);
   const wrong = await api.raw('POST', '/docs', { body: {} });

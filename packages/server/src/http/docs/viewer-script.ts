@@ -3,20 +3,15 @@
  * process, or a thread of it, loading the package leaves 40 MB behind, and takes the time of 140 ms of requests.
  */
 import { execFile } from 'node:child_process';
-import { hash } from 'node:crypto';
 import { join } from 'node:path';
-
-export interface ViewerScript {
-  readonly gzipped: Buffer;
-  readonly tag: string;
-}
+import { compressedText, type ServedText } from './served-text.ts';
 
 const program = join(import.meta.dirname, 'print-viewer.ts');
 const limits = { timeout: 60_000, maxBuffer: 16 << 20 };
 
 /** The returned function rejects when the program fails, with what it said. */
-export function viewerScriptSource(): () => Promise<ViewerScript> {
-  let made: Promise<ViewerScript> | undefined;
+export function viewerScriptSource(): () => Promise<ServedText> {
+  let made: Promise<ServedText> | undefined;
   return () => {
     made ??= make().catch((error: unknown) => {
       made = undefined;
@@ -26,10 +21,10 @@ export function viewerScriptSource(): () => Promise<ViewerScript> {
   };
 }
 
-function make(): Promise<ViewerScript> {
+function make(): Promise<ServedText> {
   return new Promise((resolve, reject) => {
     execFile(process.execPath, [program], { ...limits, encoding: 'buffer' }, (error, gzipped) => {
-      if (error === null) resolve({ gzipped, tag: `"${hash('sha1', gzipped, 'base64url')}"` });
+      if (error === null) resolve(compressedText('text/javascript', gzipped));
       else reject(error);
     });
   });
