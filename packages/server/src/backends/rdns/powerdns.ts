@@ -2,9 +2,8 @@
  * Keeps a zone by the HTTP API of PowerDNS Authoritative (doc.powerdns.com, "HTTP API"). Redirects are not followed: the
  * key is for one server. An answer's text is read up to a limit and passed on without what is no plain text.
  */
-
-import { inWords } from './dns-connection.ts';
 import { applyByHalves, type Sent } from './halving.ts';
+import { createHttpClient, type HttpReply } from './http-client.ts';
 import {
   type Applied,
   away,
@@ -14,6 +13,7 @@ import {
   type Trouble,
   type ZoneServer,
 } from './port.ts';
+import { ConnectionError } from './server-reach.ts';
 
 export interface PowerDnsOptions {
   readonly zone: string;
@@ -28,7 +28,6 @@ export interface PowerDnsOptions {
 const answerMilliseconds = 5_000;
 /** A whole zone may be read at length. */
 const zoneMilliseconds = 60_000;
-const mostAnswerBytes = 256 * 1024 * 1024;
 /** Up to so many names are read one by one, more with the whole zone. */
 const namesOneByOne = 50;
 
@@ -43,20 +42,16 @@ interface RecordSet {
 export function createPowerDns({ zone, server, apiKey, nameservers, ttlSeconds }: PowerDnsOptions): ZoneServer {
   const zonesUrl = `${server}/api/v1/servers/localhost/zones`;
   const zoneUrl = `${zonesUrl}/${zoneId(zone)}`;
-  const closing = new AbortController();
+  const client = createHttpClient(server);
 
   async function ask(method: string, url: string, body?: unknown, milliseconds = answerMilliseconds): Promise<Reply> {
+    const headers = { 'x-api-key': apiKey, ...(body !== undefined && { 'content-type': 'application/json' }) };
     try {
-      const response = await fetch(url, {
-        method,
-        redirect: 'manual',
-        headers: { 'x-api-key': apiKey, ...(body !== undefined && { 'content-type': 'application/json' }) },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-        signal: AbortSignal.any([closing.signal, AbortSignal.timeout(milliseconds)]),
-      });
-      return judge(response.status, await textOf(response));
+      const text = body === undefined ? undefined : JSON.stringify(body);
+      return judge(await client.ask({ method, url, headers, body: text, milliseconds }));
     } catch (error) {
-      return away(fetchTrouble(error, milliseconds));
+      if (error instanceof ConnectionError) return away(error.message);
+      throw error;
     }
   }
 
@@ -120,7 +115,7 @@ export function createPowerDns({ zone, server, apiKey, nameservers, ttlSeconds }
       if (!reply.ok || reply.status === 200) return reply.ok ? { ok: true } : reply;
       return refusedAll(`it does not show the zone (${reply.status}): ${errorOf(reply.text)}`);
     },
-    close: () => closing.abort(),
+    close: () => client.close(),
   };
 }
 
@@ -140,23 +135,12 @@ function plain(name: string): string {
   return (name.endsWith('.') ? name.slice(0, -1) : name).toLowerCase();
 }
 
-function judge(status: number, text: string): Reply {
+function judge({ status, text }: HttpReply): Reply {
   if (status === 401 || status === 403) return refusedAll('it does not accept the API key');
   if (status >= 500) return away(`it answers ${status}: ${errorOf(text)}`);
   if (status >= 300 && status < 400)
     return refusedAll(`it answers with a redirect (${status}): is the server's URL right?`);
   return { ok: true, status, text };
-}
-
-async function textOf(response: Response): Promise<string> {
-  const parts: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const part of response.body ?? []) {
-    bytes += part.length;
-    if (bytes > mostAnswerBytes) throw new RangeError('too long');
-    parts.push(part);
-  }
-  return Buffer.concat(parts).toString();
 }
 
 /** What PowerDNS says was wrong, in a line. */
@@ -181,11 +165,4 @@ function recordSetsIn(text: string): RecordSet[] {
   } catch {
     return [];
   }
-}
-
-function fetchTrouble(error: unknown, milliseconds: number): string {
-  const { name, cause } = error as { name?: unknown; cause?: unknown };
-  if (name === 'TimeoutError') return `no answer within ${milliseconds / 1000} s`;
-  if (error instanceof RangeError) return 'its answer is too long';
-  return cause instanceof Error ? inWords(cause) : 'the connection failed';
 }

@@ -5,7 +5,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseHostPort, type TsigKey } from '@levee/core/rdns/zone-settings.ts';
-import { ConnectionError, createDnsConnection } from './dns-connection.ts';
+import { createDnsConnection } from './dns-connection.ts';
 import {
   octetsOfChange,
   rcodes,
@@ -25,6 +25,7 @@ import {
   type Trouble,
   type ZoneServer,
 } from './port.ts';
+import { ConnectionError } from './server-reach.ts';
 import { sign, tsigErrors, verify } from './tsig.ts';
 
 export interface Rfc2136Options {

@@ -62,6 +62,8 @@ class Worker {
   #stopped = false;
   #rouse: (() => void) | undefined;
   #awake = false;
+  /** When the present round did. */
+  #begunAt = 0;
   /** While the server is in trouble: not before. */
   #retryAt = 0;
   #retryMilliseconds = firstRetryMilliseconds;
@@ -96,6 +98,7 @@ class Worker {
       this.#awake = false;
       try {
         if (Date.now() >= this.#retryAt) {
+          this.#begunAt = Date.now();
           await this.#round();
           this.#failing = false;
         }
@@ -228,7 +231,8 @@ class Worker {
     // It was closed under way: nothing is known of the server.
     if (this.#stopped) return 'trouble';
     const { pool, uuid, zone, log } = this.#options;
-    this.#retryAt = Date.now() + this.#retryMilliseconds;
+    // From where the attempt began: one that took long is its own pause.
+    this.#retryAt = Math.max(this.#begunAt + this.#retryMilliseconds, Date.now() + firstRetryMilliseconds);
     this.#retryMilliseconds = Math.min(this.#retryMilliseconds * 2, longestRetryMilliseconds);
     if (this.#trouble !== trouble) log(`the DNS server of ${zone.name} ${words[trouble]}: ${reason}`);
     this.#trouble = trouble;
