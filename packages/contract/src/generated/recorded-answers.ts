@@ -80,7 +80,8 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "status": {
       "records_applied": 0,
       "records_pending": 1,
-      "records_failed": 0
+      "records_failed": 0,
+      "secondaries": []
     },
     "created_at": "2026-01-31T12:00:00.000Z",
     "updated_at": "2026-01-31T12:00:00.000Z",
@@ -279,7 +280,8 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "status": {
       "records_applied": 0,
       "records_pending": 0,
-      "records_failed": 0
+      "records_failed": 0,
+      "secondaries": []
     },
     "created_at": "2026-01-31T12:00:00.000Z",
     "updated_at": "2026-01-31T12:00:00.000Z"
@@ -551,7 +553,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "object_uuid": "01890a5d-ac96-774b-bcce-b302099aa011",
       "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "actor": {
-        "uuid": "01890a5d-ac96-774b-bcce-b302099aa028",
+        "uuid": "01890a5d-ac96-774b-bcce-b302099aa029",
         "role": "operator"
       },
       "after": {
@@ -1053,7 +1055,8 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
         "checked_at": "2026-01-31T12:00:00.000Z",
         "records_applied": 1,
         "records_pending": 0,
-        "records_failed": 0
+        "records_failed": 0,
+        "secondaries": []
       },
       "created_at": "2026-01-31T12:00:00.000Z",
       "updated_at": "2026-01-31T12:00:00.000Z"
@@ -1141,10 +1144,10 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   ],
   "listWebhookDeliveries": [
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa026",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa028",
       "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
-      "event": "rdns.active",
-      "event_id": "5f0c3a9e-13",
+      "event": "flowrule.proposed",
+      "event_id": "5f0c3a9e-12",
       "state": "pending",
       "created_at": "2026-01-31T12:00:00.000Z",
       "next_attempt_at": "2026-01-31T12:00:00.000Z",
@@ -1157,14 +1160,18 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       ]
     },
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa027",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00e",
       "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
-      "event": "firewall_rule.active",
-      "event_id": "5f0c3a9e-12",
+      "event": "webhook.test",
       "state": "pending",
       "created_at": "2026-01-31T12:00:00.000Z",
       "next_attempt_at": "2026-01-31T12:00:00.000Z",
       "attempts": [
+        {
+          "at": "2026-01-31T12:00:00.000Z",
+          "error": "hooks.example.net refuses connections to port 443",
+          "duration_ms": 12
+        },
         {
           "at": "2026-01-31T12:00:00.000Z",
           "error": "hooks.example.net refuses connections to port 443",
@@ -1346,7 +1353,8 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "checked_at": "2026-01-31T12:00:00.000Z",
       "records_applied": 1,
       "records_pending": 0,
-      "records_failed": 0
+      "records_failed": 0,
+      "secondaries": []
     },
     "created_at": "2026-01-31T12:00:00.000Z",
     "updated_at": "2026-01-31T12:00:00.000Z"
@@ -1494,7 +1502,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "dst": "203.0.113.7",
     "rules": [
       {
-        "uuid": "01890a5d-ac96-774b-bcce-b302099aa029",
+        "uuid": "01890a5d-ac96-774b-bcce-b302099aa02a",
         "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
         "state": "active",
         "dst": "203.0.113.7",
