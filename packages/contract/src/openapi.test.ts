@@ -10,6 +10,7 @@ import { parameterExample } from './openapi-examples.ts';
 import { renderOpenapiFile } from './openapi-file.ts';
 import { errorsOf } from './operation.ts';
 import { operations } from './operations.ts';
+import { event } from './schemas/event.ts';
 
 const document = openapiDocument(operations, { baseUrl: '/v1' });
 
@@ -121,6 +122,19 @@ test('every parameter has an example that its schema accepts, and every error ha
     }
   }
   assert.deepEqual(absent, [], 'give `examples` in the schema of the parameter');
+});
+
+test('what webhooks are sent is described where webhooks are served, with an example of it', () => {
+  // biome-ignore lint/suspicious/noExplicitAny: a document, as its readers take it.
+  const { post } = (document.webhooks as any).event;
+  const { schema, example } = post.requestBody.content['application/json'];
+  assert.deepEqual(schema, { $ref: '#/components/schemas/Event' });
+  assert.ok(Check(event, example), JSON.stringify(Errors(event, example)));
+  assert.equal(Reflect.get(example.data, 'dst'), '203.0.113.7');
+  const headers = post.parameters.map(({ name }: { name: string }) => name);
+  assert.deepEqual(headers, ['webhook-id', 'webhook-timestamp', 'webhook-signature']);
+  const others = operations.filter(({ path }) => !path.startsWith('/webhook'));
+  assert.equal('webhooks' in openapiDocument(others, { baseUrl: '/v1' }), false);
 });
 
 test('every pattern is told in words too', () => {

@@ -5,6 +5,7 @@
 import { type ErrorCode, errorBody, errors } from './errors.ts';
 import { answerExample, errorExample, headerExamples, parameterExample } from './openapi-examples.ts';
 import { description, servers, tags, title } from './openapi-texts.ts';
+import { webhooksObject } from './openapi-webhooks.ts';
 import { errorsOf, type Operation } from './operation.ts';
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
@@ -25,6 +26,7 @@ export function openapiDocument(operations: readonly Operation[], options: Opena
   }
   const used = new Set(operations.map((operation) => operation.tag));
   schemaObject(errorBody, components);
+  const sends = operations.some(({ id }) => id === 'createWebhook');
   return {
     openapi: '3.1.0',
     info: {
@@ -37,6 +39,7 @@ export function openapiDocument(operations: readonly Operation[], options: Opena
     security: [{ apiKey: [] }],
     tags: tags.filter(({ name }) => used.has(name)).map((tag) => ({ ...tag })),
     paths,
+    ...(sends && { webhooks: webhooksObject((schema) => schemaObject(schema, components)) as Json }),
     components: {
       securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' } },
       headers: sharedHeaders,
