@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { forget } from './backends/webhook/forget.ts';
 import { type ApiFixture, type Holder, startApi } from './http/testing/api-fixture.ts';
 import { propose } from './http/testing/propose.ts';
 import { HISTORY_TABLES, KEEPING_TABLES, removeAccounts } from './sweep/removed-accounts.ts';
@@ -61,6 +62,19 @@ test('an account with nothing left goes at the next sweep, whichever replica doe
   const other = api.postgres.openAgain(api.database);
   await Promise.all([removeAccounts(api.database.pool), removeAccounts(other.pool)]);
   for (const { uuid } of users) assert.equal(await accounts(uuid), 0);
+});
+
+test("an account's webhooks are gone to everybody at once, and it goes when their rows have", async () => {
+  const user = await api.user(provider, []);
+  const body = { url: 'https://hooks.example.net/', events: ['*'] };
+  const { uuid } = (await api.call('createWebhook', {}, { key: user.key, body })).body;
+  await api.call('testWebhook', { uuid }, { key: user.key });
+  assert.equal((await remove(user.uuid)).status, 200);
+  await sweepOnce(api.database.pool);
+  assert.equal(await accounts(user.uuid), 1);
+  await forget(api.database.pool, new AbortController().signal);
+  await sweepOnce(api.database.pool);
+  assert.equal(await accounts(user.uuid), 0);
 });
 
 test('an account that is not marked stays, however empty', async () => {

@@ -1,12 +1,13 @@
 /**
  * Removes the accounts of deleted users when no object of theirs is left anywhere. What is history stays: attacks on
- * them, and flowrules that came of those, become their provider's. Keys, unconfirmed changes, quotas and webhooks go with
- * the account by their foreign keys; that nothing else refers to an account the test sees to.
+ * them, and flowrules that came of those, become their provider's. Keys, unconfirmed changes and quotas go with the
+ * account by their foreign keys, webhooks before it (backends/webhook/forget.ts); that nothing else refers to an account
+ * the test sees to.
  */
 import type pg from 'pg';
 import { inTransaction } from '../store/transaction.ts';
 
-/** Whose rows keep the account: the objects that routers and servers may still hold. */
+/** Whose rows keep the account: what routers and servers may still hold, and what others remove in parts. */
 export const KEEPING_TABLES = ['firewall_rule', 'filter', 'tunnel', 'rdns_record', 'subnet', 'webhook'] as const;
 /** Whose rows become the provider's. */
 export const HISTORY_TABLES = ['attack', 'flowrule'] as const;
