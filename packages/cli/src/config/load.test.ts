@@ -63,7 +63,7 @@ describe('sources', () => {
   test('a rate limit is a number or off, and 0 is off too', () => {
     const limit = (text: string) => load({ environment: { LEVEE_RATE_LIMIT: text } }).config.rateLimit;
     assert.deepEqual(['off', '0', '1', '600'].map(limit), [0, 0, 1, 600]);
-    assert.equal(load({}).config.rateLimit, 6000);
+    assert.equal(load({}).config.rateLimit, 120_000);
   });
 
   test('several addresses for DNS, or none', () => {

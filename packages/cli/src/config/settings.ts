@@ -107,7 +107,7 @@ export const settings = {
   rateLimit: setting(
     'rate_limit',
     numberOrOff(1_000_000),
-    6000,
+    120_000,
     ['serve'],
     'How many requests a minute each API key may make of one control plane; a whole minute of them may come at once. A key can have a limit of its own. With `off` (or 0) nothing is limited, also not attempts with invalid keys, of which an address (IPv6: a /64) otherwise has 120 a minute.',
   ),
