@@ -5,7 +5,7 @@ import { type ErrorCode, errors } from '@levee/contract/errors.ts';
 import { errorsOf, type Operation, type Role } from '@levee/contract/operation.ts';
 import { quotaKinds } from '@levee/contract/schemas/quota.ts';
 import type pg from 'pg';
-import { type ApiFixture, checkReply, type Reply, startApi } from './testing/api-fixture.ts';
+import { type ApiFixture, type Ask, checkReply, type Reply, startApi } from './testing/api-fixture.ts';
 import type { Request } from './testing/case-kit.ts';
 import { operationCases } from './testing/operation-cases.ts';
 import { buildWorld, type World } from './testing/world.ts';
@@ -27,7 +27,7 @@ const shortLimits = {
 const plenty = 1_000_000;
 
 before(async () => {
-  api = await startApi({ wrapPool: faulty, limits: shortLimits, rateLimit: plenty });
+  api = await startApi({ wrapPool: faulty, limits: shortLimits, rateLimit: plenty, trustedProxies: ['127.0.0.1'] });
   world = await buildWorld(api);
   cases = operationCases(api, world);
 });
@@ -50,9 +50,16 @@ function pathOf(operation: Operation, request: Request): string {
 }
 
 async function send(operation: Operation, request: Request, more: object = {}): Promise<Reply> {
-  const reply = await api.raw(operation.method, pathOf(operation, request), { ...request.ask, ...more });
+  const ask: Ask = { ...request.ask, ...more };
+  const headers = { 'x-forwarded-for': sourceOf(operation), ...ask.headers };
+  const reply = await api.raw(operation.method, pathOf(operation, request), { ...ask, headers });
   checkReply(operation, reply);
   return reply;
+}
+
+/** Another address for each operation: the invalid keys of all together are more than one address may try. */
+function sourceOf(operation: Operation): string {
+  return `198.51.100.${1 + api.api.operations.indexOf(operation)}`;
 }
 
 type Meet = (operation: Operation, good: () => Promise<Request>) => Promise<Reply>;

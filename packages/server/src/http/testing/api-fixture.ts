@@ -97,6 +97,8 @@ export interface ApiFixtureOptions {
   readonly innerPools?: InnerPools;
   /** Requests a minute; absent: any number. */
   readonly rateLimit?: number;
+  /** Whose X-Forwarded-For is believed; absent: nobody's. */
+  readonly trustedProxies?: readonly string[];
   /** Stands between the interface and its database: to make it fail. */
   readonly wrapPool?: (pool: Database['pool']) => Database['pool'];
 }
@@ -122,6 +124,7 @@ export async function startApi(options: ApiFixtureOptions = {}): Promise<ApiFixt
       ...(options.limits !== undefined && { limits: options.limits }),
       innerPools: options.innerPools,
       rateLimit: options.rateLimit,
+      trustedProxies: options.trustedProxies,
       states: options.states ?? nowhere,
       eventStreams: streams,
       webhooks: { judge, wake: () => {} },
