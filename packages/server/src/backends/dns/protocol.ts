@@ -1,6 +1,6 @@
-/** The numbers of the DNS that the server knows by name (IANA "Domain Name System Parameters"). Nothing else. */
+/** The numbers of the DNS that are known by name here, to the server and to updates of other servers (IANA "Domain Name System Parameters"). Nothing else. */
 
-export const opcodes = { query: 0, notify: 4 } as const;
+export const opcodes = { query: 0, notify: 4, update: 5 } as const;
 
 /** Above 15 they need EDNS: the upper bits stand in OPT (RFC 6891, 6.1.3). */
 export const rcodes = {
@@ -11,6 +11,7 @@ export const rcodes = {
   notImp: 4,
   refused: 5,
   notAuth: 9,
+  notZone: 10,
   badVers: 16,
 } as const;
 

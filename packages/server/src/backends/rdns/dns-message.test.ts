@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type TsigKey, tsigAlgorithms } from '@levee/core/rdns/zone-settings.ts';
 import fc from 'fast-check';
-import { readServerMessage, types, writeQuestion, writeUpdate } from './dns-message.ts';
+import { types } from '../dns/protocol.ts';
+import { readServerMessage, writeQuestion, writeUpdate } from './dns-message.ts';
 import { sign, verify } from './tsig.ts';
 
 const zone = '113.0.203.in-addr.arpa';

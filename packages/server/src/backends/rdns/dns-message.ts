@@ -6,22 +6,8 @@
  * TSIG record begins, which the answer's MAC is computed up to.
  */
 import { labelOctets, labelsOf } from '../dns/name.ts';
+import { classes, headerBytes, opcodes, types } from '../dns/protocol.ts';
 import type { PtrChange } from './port.ts';
-
-export const headerBytes = 12;
-export const types = { cname: 5, soa: 6, ptr: 12, tsig: 250 } as const;
-export const classes = { in: 1, any: 255 } as const;
-export const rcodes = {
-  noError: 0,
-  formErr: 1,
-  servFail: 2,
-  nxDomain: 3,
-  notImp: 4,
-  refused: 5,
-  notAuth: 9,
-  notZone: 10,
-} as const;
-const updateOpcode = 5;
 
 /** Uncompressed. Throws for text that is no name: names are of our own making, or were read by core. */
 export function nameOctets(name: string): Buffer {
@@ -77,7 +63,7 @@ export function writeUpdate(id: number, zone: string, ttlSeconds: number, change
     parts.push(name, fixed(types.ptr, classes.in, ttlSeconds, data.length), data);
     records += 1;
   }
-  return Buffer.concat([header(id, updateOpcode << 11, [1, 0, records, 0]), ...parts]);
+  return Buffer.concat([header(id, opcodes.update << 11, [1, 0, records, 0]), ...parts]);
 }
 
 /** The zone's name stands right behind the header: names inside it end in a pointer there (RFC 1035, 4.1.4). */

@@ -5,16 +5,9 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseHostPort, type TsigKey } from '@levee/core/rdns/zone-settings.ts';
+import { rcodes, types } from '../dns/protocol.ts';
 import { createDnsConnection } from './dns-connection.ts';
-import {
-  octetsOfChange,
-  rcodes,
-  readServerMessage,
-  type ServerMessage,
-  types,
-  writeQuestion,
-  writeUpdate,
-} from './dns-message.ts';
+import { octetsOfChange, readServerMessage, type ServerMessage, writeQuestion, writeUpdate } from './dns-message.ts';
 import { applyByHalves, type Sent } from './halving.ts';
 import {
   type Applied,

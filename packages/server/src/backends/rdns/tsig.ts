@@ -4,7 +4,8 @@
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { TsigKey } from '@levee/core/rdns/zone-settings.ts';
-import { classes, nameOctets, type ServerTsig, types } from './dns-message.ts';
+import { classes, types } from '../dns/protocol.ts';
+import { nameOctets, type ServerTsig } from './dns-message.ts';
 
 /** How far apart the clocks may be (RFC 8945, 10). */
 export const fudgeSeconds = 300;
