@@ -1,4 +1,5 @@
 /** Zones that a test holds in memory, given to the server as the database's are. Test code only. */
+import { createServedZones, type ServedZones } from '../served-zones.ts';
 import type { RecordData, ZoneRecord, ZoneSettings, ZoneSink, ZoneSource } from '../zone-source.ts';
 
 export interface MemoryZones extends ZoneSource {
@@ -54,4 +55,11 @@ export function memoryZones(): MemoryZones {
       for (const sink of sinks) sink.remove(zoneName);
     },
   };
+}
+
+/** What a server holds that was given these zones. */
+export function servedZones(...zones: [ZoneSettings, ZoneRecord[]][]): ServedZones {
+  const all = createServedZones();
+  for (const [settings, records] of zones) all.replace(settings, records);
+  return all;
 }
