@@ -19,6 +19,7 @@ import {
   snapshotBeginLine,
   snapshotEndLine,
 } from './stream-lines.ts';
+import { untilDrained } from './until-drained.ts';
 import type { WireCursors } from './wire-cursor.ts';
 
 export interface StreamHub {
@@ -220,15 +221,7 @@ class Hub implements StreamHub {
   async #writeWhole(stream: Stream, line: Buffer): Promise<void> {
     const { response } = stream;
     if (this.#write(stream, line) || response.destroyed) return;
-    await new Promise<void>((resolve) => {
-      const done = () => {
-        response.off('drain', done);
-        response.off('close', done);
-        resolve();
-      };
-      response.on('drain', done);
-      response.on('close', done);
-    });
+    await untilDrained(response);
   }
 
   #beat(): void {

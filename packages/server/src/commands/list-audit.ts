@@ -5,6 +5,7 @@
  */
 import type pg from 'pg';
 import type { Caller } from './caller.ts';
+import { readAhead } from './read-ahead.ts';
 
 export interface AuditFilter {
   readonly objectUuid?: string | undefined;
@@ -39,10 +40,6 @@ interface Place {
   readonly sequence: number;
 }
 
-/** Small, so that the first bytes leave soon. */
-const firstChunk = 250;
-const laterChunk = 2000;
-
 /**
  * `from`: only entries behind the one with this sequence, in the order asked for; 0: from the beginning. Never yields an
  * empty chunk. Throws what the driver throws.
@@ -59,20 +56,10 @@ export async function* auditChunks(
   const begin = await placeOf(pool, from);
   // An entry that is forgotten was among the oldest: behind it are all that are kept, and before it is none.
   if (begin === undefined && from > 0 && filter.newestFirst) return;
-  const load = async (behind: Place | undefined, limit: number) =>
-    (await pool.query<AuditRow>(auditStatement(caller, filter, { stretch, after, behind }, limit))).rows;
-  let limit = firstChunk;
-  let rows = await load(begin, limit);
-  while (rows.length > 0) {
-    const last = rows.at(-1);
-    const next = last !== undefined && rows.length === limit ? load(last, laterChunk) : undefined;
-    // A chunk that is fetched ahead may fail while nobody waits for it; whoever waits later still gets the error.
-    next?.catch(() => {});
-    yield rows;
-    if (next === undefined) return;
-    limit = laterChunk;
-    rows = await next;
-  }
+  yield* readAhead<AuditRow>(async (last, limit) => {
+    const behind = last ?? begin;
+    return (await pool.query<AuditRow>(auditStatement(caller, filter, { stretch, after, behind }, limit))).rows;
+  });
 }
 
 /** Undefined: there is no such entry, or none was asked for. */

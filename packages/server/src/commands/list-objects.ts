@@ -1,5 +1,6 @@
 /** What a list of objects is asked for, whatever their kind; and how such a list is read from a table in chunks. */
 import type pg from 'pg';
+import { readAhead } from './read-ahead.ts';
 
 export interface ListScope {
   /** All objects of this provider and its users, or of this owner. */
@@ -25,10 +26,6 @@ export interface ListSource {
   readonly covers?: string;
 }
 
-/** Small, so that the first bytes leave soon. */
-const firstChunk = 250;
-const laterChunk = 2000;
-
 /**
  * In creation order: each chunk is one statement that begins after the last one's object, so that a list of any length
  * needs the memory of a chunk and holds no transaction open. The next chunk is fetched while the present one is used.
@@ -40,20 +37,10 @@ export async function* chunksOf<Row extends pg.QueryResultRow & { readonly seque
   scope: ListScope,
 ): AsyncGenerator<readonly Row[], void, undefined> {
   const statement = statementOf(source, scope);
-  const load = async (after: number, limit: number) =>
-    (await pool.query<Row>({ ...statement, values: [...valuesOf(scope), after, limit] })).rows;
-  let limit = firstChunk;
-  let rows = await load(scope.after, limit);
-  while (rows.length > 0) {
-    const last = rows.at(-1);
-    const next = last !== undefined && rows.length === limit ? load(last.sequence, laterChunk) : undefined;
-    // A chunk that is fetched ahead may fail while nobody waits for it; whoever waits later still gets the error.
-    next?.catch(() => {});
-    yield rows;
-    if (next === undefined) return;
-    limit = laterChunk;
-    rows = await next;
-  }
+  yield* readAhead<Row>(async (last, limit) => {
+    const values = [...valuesOf(scope), last?.sequence ?? scope.after, limit];
+    return (await pool.query<Row>({ ...statement, values })).rows;
+  });
 }
 
 function statementOf(source: ListSource, scope: ListScope): { name: string; text: string } {

@@ -5,6 +5,7 @@
  */
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type pg from 'pg';
+import { untilDrained } from '../agents/until-drained.ts';
 import { liveKeys } from './live-keys.ts';
 import {
   type EventPage,
@@ -284,15 +285,7 @@ class Streams implements EventStreams {
   async #writeWhole(stream: Stream, text: string): Promise<void> {
     const { response } = stream;
     if (text === '' || this.#write(stream, text) || response.destroyed) return;
-    await new Promise<void>((resolve) => {
-      const done = () => {
-        response.off('drain', done);
-        response.off('close', done);
-        resolve();
-      };
-      response.on('drain', done);
-      response.on('close', done);
-    });
+    await untilDrained(response);
   }
 
   #tick(): void {
