@@ -9,9 +9,6 @@ export const eventId = Type.String({
   examples: ['5f0c3a9e-1042'],
 });
 
-/** Of a stream's query: zero is the beginning of what is kept. */
-export const eventCursorForm = /^(?:0|[0-9a-f]{8}-[0-9]{1,16})$/;
-
 export const event = Type.Object(
   {
     id: Type.Optional(eventId),

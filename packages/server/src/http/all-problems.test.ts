@@ -1,3 +1,4 @@
+// One table, a row an operation: it is long because there are many, and is read by its rows.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type ApiFixture, type Ask, type Holder, startApi } from './testing/api-fixture.ts';

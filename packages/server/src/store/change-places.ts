@@ -16,8 +16,6 @@ export const changingTables = {
   attack: 'attack',
 } as const;
 
-export type ChangingKind = keyof typeof changingTables;
-
 export interface LogPlace {
   readonly table: string;
   readonly column: string;
