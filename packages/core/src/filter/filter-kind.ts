@@ -3,6 +3,9 @@
  * the shape; each kind stands in a file of its own under `kinds/`.
  */
 import type { Family } from '../net/prefix.ts';
+import type { FilterVector } from './filter-vector.ts';
+import type { FilterFinding, FilterView } from './judgement.ts';
+import type { KindText } from './kind-text.ts';
 
 export type FilterTransport = 'tcp' | 'udp' | 'icmp';
 
@@ -41,7 +44,43 @@ export interface FilterKind {
   readonly needsReturnPath: boolean;
   /** The shortest prefix that `dst` may have, where a kind cannot be had for any subnet. */
   readonly shortestPrefix?: { readonly [family in Family]?: number };
+  readonly enforcement?: KindEnforcement;
 }
+
+/** How a kind is enforced: its meaning, its form for the kernel, and packets that both are held to. */
+export interface KindEnforcement {
+  /**
+   * What conntrack must see of the destination's traffic. `flows`: all of it. `all but SYNs`: those to the filter's TCP
+   * ports are kept from it, as a SYN proxy needs; the rest is seen.
+   */
+  readonly tracking: 'nothing' | 'flows' | 'all but SYNs';
+  /**
+   * For the first seconds in force, what only memory could vouch for passes, and is learned where the kind says so: flows
+   * that ran before must not break. What is wrong by its form is discarded from the first moment on.
+   */
+  readonly settles: boolean;
+  /** What a source has opened is remembered so long after its last packet; absent: the kind remembers nothing. */
+  readonly remembers?: { readonly seconds: number; readonly sources: number };
+  readonly meters: readonly KindMeter[];
+  /** The meaning: decides one packet that the filter looks at. Never reads how it is compiled. */
+  readonly judge: (view: FilterView) => FilterFinding;
+  /** The same in nft's words, by transport; a packet that gets past the last line is discarded. */
+  readonly compile: (text: KindText) => { readonly [transport in FilterTransport]?: readonly string[] };
+  readonly vectors: readonly FilterVector[];
+}
+
+/** A bound on packets, kept apart for each source and destination, or for each destination. */
+export interface KindMeter {
+  /** Lower-case letters; one of the kind's. */
+  readonly name: string;
+  readonly of: 'source' | 'destination';
+  readonly packetsPerSecond: number;
+  /** Packets that pass at once. */
+  readonly burst: number;
+}
+
+/** How long a filter settles. */
+export const settlingSeconds = 10;
 
 /** What every kind that goes by a packet's form has to say of itself. */
 export const copiesPass =

@@ -71,6 +71,16 @@ export function ruleChain(part: 'limit' | 'either' | 'verdict', uuid: string): s
   return `${part}_${ruleDigits(uuid)}`;
 }
 
+/** A filter's own chains: what chains of destinations jump to is `in`; `discard` counts. */
+export function filterChain(part: string, uuid: string): string {
+  return `f_${part}_${ruleDigits(uuid)}`;
+}
+
+/** A filter's own sets. */
+export function filterSet(part: string, uuid: string): string {
+  return `f_${part}_${ruleDigits(uuid)}`;
+}
+
 export function ruleDigits(uuid: string): string {
   if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(uuid)) return uuid.replaceAll('-', '');
   return `x${Buffer.from(uuid).toString('hex')}`;

@@ -181,13 +181,13 @@ function alternatives(rule: Rule): string[] | undefined {
  * data as ports (measured: 6.18, `th dport` matched 3 of 3 fragments of a datagram); a load of three asks (since 5.17),
  * and fails. In a packet cut off inside its ports, the source port is seen from three octets on.
  */
-function sourcePortCondition({ start, end }: PortRange): string {
+export function sourcePortCondition({ start, end }: PortRange): string {
   // The neighbour is masked for one port, as which nft lists it, and left free by a range, which so needs no mask.
   if (start === end) return `@th,0,24 & 0xffff00 == ${hexadecimal(start * 256)}`;
   return `@th,0,24 ${hexadecimal(start * 256)}-${hexadecimal(end * 256 + 255)}`;
 }
 
-function destinationPortCondition({ start, end }: PortRange): string {
+export function destinationPortCondition({ start, end }: PortRange): string {
   return `@th,8,24 & 0xffff ${start === end ? `== ${start}` : `${start}-${end}`}`;
 }
 
@@ -200,7 +200,7 @@ function flagsCondition(flags: number): string {
  * As raw octets of the network header: `ip saddr` makes nft add a check of the family to every rule, which the choice
  * of the chain has made already, and the kernel pays for each expression by name when it loads it.
  */
-function sourceConditions(range: AddressRange): string[] {
+export function sourceConditions(range: AddressRange): string[] {
   const [offset, bits] = range.family === 4 ? [96, 32] : [64, 128];
   const prefix = prefixOfRange(range);
   if (prefix?.length === 0) return [];

@@ -1,0 +1,38 @@
+/**
+ * Packets that a kind is held to, as data: by the evaluator and by a real kernel. Types and what makes them short to
+ * write. Published with the kind: whoever doubts a signature can look.
+ */
+
+export interface FilterVector {
+  /** What happens, and where the octets are from (a capture, a program and its version, a section of a document). */
+  readonly says: string;
+  /** In order; each flow is between one client and the destination. A filter that settles has done so before. */
+  readonly steps: readonly VectorStep[];
+}
+
+export interface VectorStep {
+  readonly from: 'client' | 'server';
+  readonly transport: 'udp' | 'tcp' | 'icmp';
+  /** Clients are told apart by number: another address. Absent: 1. */
+  readonly client?: number;
+  /** Absent: 40000. */
+  readonly clientPort?: number;
+  /** Absent: the kind's first default port of that transport, or 4000. */
+  readonly serverPort?: number;
+  /** Of TCP (RFC 9293, 3.1). Absent: ACK. */
+  readonly flags?: number;
+  readonly icmp?: { readonly type: number; readonly code: number };
+  /** Hexadecimal; blanks are allowed. Absent: empty. */
+  readonly payload?: string;
+  /** Of a packet from the client; those of the server always go through. */
+  readonly expect?: 'pass' | 'discard' | 'challenge';
+}
+
+/** One UDP packet of a client. */
+export function datagram(payload: string, expect: 'pass' | 'discard'): VectorStep {
+  return { from: 'client', transport: 'udp', payload, expect };
+}
+
+export function hexOf(text: string): string {
+  return Buffer.from(text, 'latin1').toString('hex');
+}

@@ -1,0 +1,25 @@
+/**
+ * What a kind writes its nft lines with: names and statements that are the filter's own. Types only; the compiler makes
+ * them (`nftables/filter-text.ts`). A kind writes conditions on the packet itself: the transport's header from octet 0
+ * as `@th`, its payload as `@ih`, loads of at most 128 bits. Nothing of a user's request enters a line as text.
+ */
+import type { Family } from '../net/prefix.ts';
+import type { Filter } from './filter.ts';
+
+export interface KindText {
+  readonly family: Family;
+  readonly filter: Filter;
+  /** Statements that end a line. */
+  readonly pass: string;
+  readonly discard: string;
+  /** Conditions, to stand at a line's beginning. */
+  readonly established: string;
+  readonly known: string;
+  readonly settling: string;
+  /** Remembers the source, or goes on remembering it. Stands before the statement that ends the line. */
+  readonly remember: string;
+  /** A condition that counts the packet and holds when it is above the meter of that name. */
+  above(meter: string): string;
+  /** Makes a chain of the filter's own and gives the statement that goes there; never returns from it. */
+  branch(name: string, lines: readonly string[]): string;
+}

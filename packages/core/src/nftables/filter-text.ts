@@ -1,0 +1,154 @@
+/**
+ * Owns what one filter becomes: the line for chains of destinations, its own chains and its own sets. Every part comes
+ * from numbers, names of names.ts, and the words of its kind; no text of a user enters.
+ * Never looks at other filters: order and merging are the layout's.
+ */
+import type { Filter } from '../filter/filter.ts';
+import { type FilterTransport, type KindEnforcement, settlingSeconds } from '../filter/filter-kind.ts';
+import { type FilterScope, scopesOf } from '../filter/scope.ts';
+import type { PortRange } from '../firewall/rule.ts';
+import type { Family } from '../net/prefix.ts';
+import { filterChain, filterSet } from './names.ts';
+import { destinationPortCondition, type OwnChain, sourceConditions, sourcePortCondition } from './rule-text.ts';
+
+/** A set that packets write to, bounded and timed, or the one that says that the filter settles. */
+export interface FilterSet {
+  readonly name: string;
+  /** nft's text between the braces, without elements. */
+  readonly properties: readonly string[];
+  /** Given when the set is made; they go by themselves. */
+  readonly elements: readonly string[];
+}
+
+export interface FilterProgram {
+  readonly sets: readonly FilterSet[];
+  /** The first is the one that chains of destinations jump to. */
+  readonly chains: readonly OwnChain[];
+}
+
+/** Sources at one destination that a meter tells apart; beyond, newcomers are not metered until others are forgotten. */
+const meteredSources = 16_384;
+const meterSeconds = 10;
+
+export function filterLine(filter: Filter): string {
+  return `jump ${filterChain('in', filter.uuid)}`;
+}
+
+/** Throws when the kind is not enforced: who asks has to know. */
+export function filterProgram(filter: Filter): FilterProgram {
+  const { kind, uuid } = filter;
+  const { enforcement } = kind;
+  if (enforcement === undefined) throw new Error(`filters of kind ${kind.name} are not enforced`);
+  const family = filter.dst.family;
+  const verdict = { pass: filterChain('pass', uuid), discard: filterChain('discard', uuid) };
+  const branches: OwnChain[] = [];
+  const lines = enforcement.compile({
+    family,
+    filter,
+    pass: `goto ${verdict.pass}`,
+    discard: `goto ${verdict.discard}`,
+    established: 'ct state 2',
+    known: `${peers(family)} @${filterSet('known', uuid)}`,
+    settling: `meta nfproto @${filterSet('settling', uuid)}`,
+    remember: `update @${filterSet('known', uuid)} { ${peers(family)} }`,
+    above(name) {
+      const meter = enforcement.meters.find((each) => each.name === name);
+      if (meter === undefined) throw new Error(`${kind.name} has no meter ${name}`);
+      const key = meter.of === 'source' ? peers(family) : destination(family);
+      const rate = `${meter.packetsPerSecond}/second burst ${meter.burst} packets`;
+      return `update @${filterSet(`meter_${name}`, uuid)} { ${key} limit rate over ${rate} }`;
+    },
+    branch(name, body) {
+      const chain = filterChain(`branch_${name}`, uuid);
+      branches.push({ name: chain, lines: [...body, `goto ${verdict.discard}`], counted: false });
+      return `goto ${chain}`;
+    },
+  });
+  const bodies: OwnChain[] = [];
+  const entries: string[] = [];
+  for (const scope of scopesOf(filter)) {
+    const body = lines[scope.transport];
+    if (body === undefined) continue;
+    const name = filterChain(scope.transport, uuid);
+    bodies.push({ name, lines: [...body, `goto ${verdict.discard}`], counted: false });
+    for (const conditions of scopeConditions(filter, scope)) entries.push([...conditions, `goto ${name}`].join(' '));
+  }
+  return {
+    sets: filterSets(filter, enforcement),
+    chains: [
+      { name: filterChain('in', uuid), lines: entries, counted: false },
+      ...bodies,
+      ...branches,
+      { name: verdict.pass, lines: rateLines(filter, verdict.discard), counted: false },
+      { name: verdict.discard, lines: ['counter drop'], counted: true },
+    ],
+  };
+}
+
+/** Where the packet is looked at, one entry an alternative. */
+export function scopeConditions(filter: Filter, scope: FilterScope): string[][] {
+  const source = filter.src === undefined ? [] : sourceConditions(filter.src);
+  const number = transportNumbers[scope.transport](filter.dst.family);
+  const found: string[][] = [];
+  for (const from of scope.sourcePorts ?? [undefined]) {
+    for (const to of scope.destinationPorts ?? [undefined]) {
+      found.push([`meta l4proto ${number}`, ...ports(from, to), ...source]);
+    }
+  }
+  return found;
+}
+
+function ports(from: PortRange | undefined, to: PortRange | undefined): string[] {
+  return [...(from ? [sourcePortCondition(from)] : []), ...(to ? [destinationPortCondition(to)] : [])];
+}
+
+const transportNumbers: Record<FilterTransport, (family: Family) => number> = {
+  tcp: () => 6,
+  udp: () => 17,
+  icmp: (family) => (family === 4 ? 1 : 58),
+};
+
+/** Bytes: nft's `mbytes` are 2^20. What is limited is the IP packet, without the frame around it. */
+function rateLines(filter: Filter, discardChain: string): string[] {
+  const megabits = filter.rateLimitMegabitsPerSecond;
+  if (megabits === undefined) return [];
+  const bytes = megabits * 125_000;
+  return [`limit rate over ${bytes} bytes/second burst ${Math.max(20_000, bytes / 10)} bytes goto ${discardChain}`];
+}
+
+function filterSets(filter: Filter, { meters, remembers, settles }: KindEnforcement): FilterSet[] {
+  const { uuid, dst } = filter;
+  const address = `ipv${dst.family}_addr`;
+  const dynamic = (name: string, type: string, size: number, seconds: number): FilterSet => ({
+    name,
+    properties: [`type ${type}`, `size ${size}`, 'flags dynamic,timeout', `timeout ${seconds}s`],
+    elements: [],
+  });
+  const sets = meters.map((meter) =>
+    dynamic(
+      filterSet(`meter_${meter.name}`, uuid),
+      meter.of === 'source' ? `${address} . ${address}` : address,
+      meteredSources,
+      meterSeconds,
+    ),
+  );
+  if (remembers) {
+    sets.push(dynamic(filterSet('known', uuid), `${address} . ${address}`, remembers.sources, remembers.seconds));
+  }
+  if (settles) {
+    sets.push({
+      name: filterSet('settling', uuid),
+      properties: ['type nf_proto', 'flags timeout'],
+      elements: [`${dst.family === 4 ? 2 : 10} timeout ${settlingSeconds}s`],
+    });
+  }
+  return sets;
+}
+
+function peers(family: Family): string {
+  return family === 4 ? 'ip saddr . ip daddr' : 'ip6 saddr . ip6 daddr';
+}
+
+function destination(family: Family): string {
+  return family === 4 ? 'ip daddr' : 'ip6 daddr';
+}
