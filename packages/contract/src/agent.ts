@@ -2,6 +2,7 @@
  * The messages between the control plane and a router's agent (`/agent/v1/…`), as types. Owns their shape only: how
  * they are sent, checked or stored belongs to the two ends. Not part of the public interface.
  */
+import type { Filter } from './schemas/filter.ts';
 import type { FirewallRuleFields } from './schemas/firewall-rule.ts';
 
 /** Text `"<xid>.<position>.<log>"`; a router keeps it and hands it back, only the control plane compares it. */
@@ -12,6 +13,39 @@ export interface AgentRule extends Omit<FirewallRuleFields, 'descr'> {
   uuid: string;
   /** Creation order over the whole installation; a safe integer. */
   sequence: number;
+}
+
+/** The canonical fields of a filter, and what names and orders it. */
+export interface AgentFilter {
+  uuid: string;
+  sequence: number;
+  dst: string;
+  /** The kind's id; a newer control plane may send one that this release does not know. */
+  filter: number;
+  priority: number;
+  src?: Filter['src'];
+  port?: Filter['port'];
+  ratelimit?: number;
+}
+
+/** A tunnel as one router has it: the tunnel's fields and this router's end. */
+export interface AgentTunnel {
+  uuid: string;
+  sequence: number;
+  type: 'GRE' | 'Geneve';
+  /** Only where it is false: GRE without a key. */
+  keyed?: false;
+  /** Subnets that are routed into it. */
+  ips: string[];
+  /** The customer's address outside. */
+  endpoint: string;
+  /** The router's address outside, of the endpoint's family. */
+  local_endpoint: string;
+  /** GRE's key or Geneve's VNI. */
+  number: number;
+  /** A /31 and a /127: the router has the even address, the customer the odd one. */
+  inner_ipv4: string;
+  inner_ipv6: string;
 }
 
 export interface AgentHello {
@@ -31,6 +65,18 @@ export interface AgentRules {
   rules: AgentRule[];
 }
 
+/** At most `agentRulesPerLine` filters a line. */
+export interface AgentFilters {
+  type: 'filters';
+  filters: AgentFilter[];
+}
+
+/** At most `agentRulesPerLine` tunnels a line; those alone that have an end on this router. */
+export interface AgentTunnels {
+  type: 'tunnels';
+  tunnels: AgentTunnel[];
+}
+
 export interface AgentSnapshotEnd {
   type: 'snapshot_end';
   cursor: AgentCursor;
@@ -41,7 +87,9 @@ export interface AgentChanges {
   type: 'changes';
   cursor: AgentCursor;
   upsert: AgentRule[];
-  /** uuids */
+  filters?: AgentFilter[];
+  tunnels?: AgentTunnel[];
+  /** uuids of objects of any kind; also of tunnels that have no end on this router any more. */
   remove: string[];
 }
 
@@ -53,6 +101,8 @@ export type AgentMessage =
   | AgentHello
   | AgentSnapshotBegin
   | AgentRules
+  | AgentFilters
+  | AgentTunnels
   | AgentSnapshotEnd
   | AgentChanges
   | AgentHeartbeat;
@@ -73,7 +123,7 @@ export interface AgentFailure {
   reason: string;
 }
 
-/** What was counted since the previous report. */
+/** What was counted since the previous report: packets that a rule matched, or that a filter discarded. */
 export interface AgentHit {
   uuid: string;
   packets: number;
@@ -93,6 +143,18 @@ export interface AgentCounters {
   hits: AgentHit[];
 }
 
+/** What a tunnel's probe of the customer's inner address found since the previous report. */
+export interface AgentProbe {
+  /** The tunnel's uuid. */
+  uuid: string;
+  sent: number;
+  received: number;
+  /** Of those received: milliseconds, to the thousandth. */
+  rtt_ms?: { min: number; avg: number; max: number };
+  /** RFC 3339, of the last answer ever; absent: none came yet. */
+  last_answer_at?: string;
+}
+
 export interface AgentReport {
   /** All up to here is in force (kernel), or was taken note of (dry). */
   cursor?: AgentCursor;
@@ -102,6 +164,7 @@ export interface AgentReport {
   /** Every object that the kernel refuses at present, the whole list each time. */
   failures: AgentFailure[];
   counters?: AgentCounters;
+  probes?: AgentProbe[];
   /** Free-form facts about the router: versions, uptime, drift, conntrack use. */
   status?: Record<string, unknown>;
 }

@@ -118,4 +118,5 @@ export const filterKind = Type.Object(
   },
   { $id: 'FilterKind', additionalProperties: false },
 );
+export type Filter = Type.Static<typeof filter>;
 export type FilterKindAnswer = Type.Static<typeof filterKind>;
