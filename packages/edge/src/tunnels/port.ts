@@ -1,0 +1,35 @@
+/**
+ * What the edge asks of whoever keeps its tunnels. Types only: the reconciler that works on the kernel, and the one of the
+ * tests, implement them. Nothing here knows cursors; tokens stand for them.
+ */
+import type { AgentFailure, AgentProbe, AgentTunnel } from '@levee/contract/agent.ts';
+
+export interface TunnelReconciler {
+  /**
+   * Brings the kernel to what the last run left wanted, or to nothing wanted; devices of ours that are right stay. Called
+   * once, before anything else. Resolves when all is in force or among the failures.
+   */
+  start(tunnels: ReadonlyMap<string, AgentTunnel>): Promise<void>;
+  /** All that should be there now, by uuid. Returns at once and keeps the map unchanged; `token` rises. */
+  want(tunnels: ReadonlyMap<string, AgentTunnel>, token: number): void;
+  /**
+   * The token up to which everything is in force or among the failures; a removed tunnel carries nothing any more. 0 after
+   * `start`. Each rise is told by `TunnelReconcilerEvents.changed`.
+   */
+  readonly applied: number;
+  failures(): AgentFailure[];
+  /** `tunnel:GRE`, `tunnel:Geneve`: what this kernel has. Known after `start`. */
+  readonly capabilities: readonly string[];
+  /** What was found since the last call. */
+  probes(): AgentProbe[];
+  /** For the report: devices, those still to be deleted, drift. */
+  status(): Record<string, unknown>;
+  /** Ends probes and watches; leaves the kernel as it is. */
+  stop(): Promise<void>;
+}
+
+/** What a reconciler tells without being asked. */
+export interface TunnelReconcilerEvents {
+  /** `applied` has risen, or what fails is another: there is something to report. Never called within `want`. */
+  changed(): void;
+}
