@@ -3,10 +3,10 @@
  */
 import type { Packet } from '@levee/core/firewall/packet.ts';
 import type { PacketType } from '@levee/core/firewall/rule.ts';
-import { buildFrame } from '@levee/lab/packet-build.ts';
+import { buildFrame, leastLength } from '@levee/lab/packet-build.ts';
 import { extensionNumber, type PacketSpec, protocolNumber, transportNumber } from '@levee/lab/packet-spec.ts';
 import { hardwareAddress } from '@levee/lab/router-path.ts';
-import { transportHeaderBytes } from '@levee/lab/transport-build.ts';
+import { payloadBytes, transportHeaderBytes } from '@levee/lab/transport-build.ts';
 
 const ethernetBytes = 14;
 
@@ -57,18 +57,31 @@ export function describePacket(spec: PacketSpec): Packet {
   };
 }
 
-/** Ports, flags and options as far as the packet reaches. */
+/** Ports, flags, options and payload as far as the packet reaches. */
 function transportFacts(spec: PacketSpec): Partial<Packet> {
   const { transport } = spec;
   const kept = spec.keepPayloadBytes ?? Number.POSITIVE_INFINITY;
+  const header = transportHeaderBytes(transport);
+  const payload = () => {
+    const whole = payloadBytes(spec, (spec.totalLength ?? leastLength(spec)) - leastLength(spec) + header);
+    return { payload: whole.subarray(0, Math.max(0, kept - header)) };
+  };
+  if (transport.kind === 'icmp') {
+    return {
+      ...(kept >= 1 && { icmpType: transport.type }),
+      ...(kept >= 2 && { icmpCode: transport.code }),
+      ...payload(),
+    };
+  }
   if (!('sourcePort' in transport)) return {};
   return {
+    ...(['tcp', 'udp', 'udplite'].includes(transport.kind) && payload()),
     // The compiler reads it with one octet more (nftables/rule-text.ts says why).
     ...(kept >= 3 && { sourcePort: transport.sourcePort }),
     ...(kept >= 4 && { destinationPort: transport.destinationPort }),
     ...(transport.kind === 'tcp' && kept >= 14 && { tcpFlags: transport.flags }),
     ...(transport.kind === 'tcp' &&
-      kept >= transportHeaderBytes(transport) && {
+      kept >= header && {
         tcpOptionKinds: optionKinds(transport.options ?? new Uint8Array()),
       }),
   };

@@ -22,6 +22,11 @@ export function transportHeaderBytes(transport: Transport): number {
   }
 }
 
+/** What stands behind the transport's header in a packet of `length` bytes of header and payload. */
+export function payloadBytes(spec: PacketSpec, length: number): Uint8Array {
+  return buildTransport(spec, length).subarray(transportHeaderBytes(spec.transport));
+}
+
 /** Header and payload, `length` bytes in all (at least the header's), with the checksum over the whole. */
 export function buildTransport(spec: PacketSpec, length: number): Uint8Array {
   const bytes = new Uint8Array(length);

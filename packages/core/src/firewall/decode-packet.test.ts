@@ -144,6 +144,26 @@ test('a TCP header that is cut short, or states less than 20 octets, shows no op
   }
 });
 
+test('an ICMP message shows its type, its code and what follows its eight octets; another family’s shows nothing', () => {
+  const echo = [8, 1, 0xf7, 0xff, 0, 7, 0, 1, 0xaa];
+  const { icmpType, icmpCode, payload } = decode(ipv4(1, echo));
+  assert.deepEqual([icmpType, icmpCode, payload], [8, 1, Uint8Array.of(0xaa)]);
+  assert.deepEqual(decode(ipv6(58, echo)).icmpType, 8);
+  for (const foreign of [decode(ipv4(58, echo)), decode(ipv6(1, echo))]) assert.equal(foreign.icmpType, undefined);
+  assert.deepEqual(decode(ipv4(1, [8])).payload, new Uint8Array());
+});
+
+test('a packet that ends inside its transport header has an empty payload', () => {
+  for (const [protocol, header] of [
+    [17, udp],
+    [6, tcp],
+  ] as const) {
+    for (const kept of [0, 3, 7]) {
+      assert.deepEqual(decode(ipv4(protocol, header.slice(0, kept))).payload, new Uint8Array());
+    }
+  }
+});
+
 test('an IPv4 fragment tells its place; a later one shows no ports; "do not fragment" is none', () => {
   assert.deepEqual(decode(ipv4(17, udp, 0x2000)).fragment, { offsetBytes: 0, more: true });
   assert.equal(decode(ipv4(17, udp, 0x2000)).destinationPort, 80);

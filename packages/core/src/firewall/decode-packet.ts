@@ -6,6 +6,7 @@
  * walk open, what kernel 6.18 was seen to do (decision 0012).
  */
 import { protocolNumbers } from '@levee/contract/protocols.ts';
+import type { Family } from '../net/prefix.ts';
 import type { Packet } from './packet.ts';
 import { portTransportNumbers } from './protocol-traits.ts';
 import type { ConnectionState, PacketType } from './rule.ts';
@@ -50,7 +51,7 @@ function decodeIpv4(bytes: Uint8Array, surroundings: PacketSurroundings): Decode
       upperProtocol,
       extensionHeaders: [],
       ...((fragment.offsetBytes > 0 || fragment.more) && { fragment }),
-      ...(fragment.offsetBytes === 0 && transportFacts(upperProtocol, bytes.subarray(headerLength, totalLength))),
+      ...(fragment.offsetBytes === 0 && transportFacts(4, upperProtocol, bytes.subarray(headerLength, totalLength))),
       totalLengthBytes: totalLength,
       ...surroundings,
     },
@@ -75,7 +76,7 @@ function decodeIpv6(bytes: Uint8Array, surroundings: PacketSurroundings): Decode
       ...(fragment && { fragment }),
       ...(upperProtocol !== undefined &&
         transportAt !== undefined &&
-        transportFacts(upperProtocol, bytes.subarray(transportAt, totalLength))),
+        transportFacts(6, upperProtocol, bytes.subarray(transportAt, totalLength))),
       totalLengthBytes: totalLength,
       ...surroundings,
     },
@@ -137,10 +138,18 @@ function walkHeaders(bytes: Uint8Array): HeaderWalk {
   }
 }
 
-type TransportFacts = Pick<Packet, 'sourcePort' | 'destinationPort' | 'tcpFlags' | 'tcpOptionKinds' | 'payload'>;
+type TransportFacts = Pick<
+  Packet,
+  'sourcePort' | 'destinationPort' | 'tcpFlags' | 'tcpOptionKinds' | 'icmpType' | 'icmpCode' | 'payload'
+>;
+
+const minimalTcpHeaderBytes = 20;
+/** Of UDP, UDP-Lite, and what all ICMP messages have in common. */
+const shortHeaderBytes = 8;
 
 /** A field is shown when the packet reaches over it, even where the header is cut short behind. */
-function transportFacts(protocol: number, bytes: Uint8Array): TransportFacts {
+function transportFacts(family: Family, protocol: number, bytes: Uint8Array): TransportFacts {
+  if (protocol === protocolNumbers[family === 4 ? 'icmp' : 'ipv6-icmp']) return icmpFacts(bytes);
   if (!portTransportNumbers.includes(protocol)) return {};
   const view = viewOf(bytes);
   return {
@@ -148,19 +157,31 @@ function transportFacts(protocol: number, bytes: Uint8Array): TransportFacts {
     ...(bytes.length >= 3 && { sourcePort: view.getUint16(0) }),
     ...(bytes.length >= 4 && { destinationPort: view.getUint16(2) }),
     ...(protocol === protocolNumbers.tcp && tcpFacts(bytes)),
-    ...((protocol === protocolNumbers.udp || protocol === protocolNumbers.udplite) &&
-      bytes.length >= 8 && { payload: bytes.subarray(8) }),
+    ...((protocol === protocolNumbers.udp || protocol === protocolNumbers.udplite) && {
+      payload: bytes.subarray(shortHeaderBytes),
+    }),
+  };
+}
+
+function icmpFacts(bytes: Uint8Array): TransportFacts {
+  const [type, code] = bytes;
+  return {
+    ...(type !== undefined && { icmpType: type }),
+    ...(code !== undefined && { icmpCode: code }),
+    payload: bytes.subarray(shortHeaderBytes),
   };
 }
 
 function tcpFacts(bytes: Uint8Array): TransportFacts {
   const flags = bytes[13];
-  if (flags === undefined) return {};
+  if (flags === undefined) return { payload: bytes.subarray(bytes.length) };
   const headerLength = ((bytes[12] ?? 0) >>> 4) * 4;
-  if (headerLength < 20 || headerLength > bytes.length) return { tcpFlags: flags };
+  if (headerLength < minimalTcpHeaderBytes || headerLength > bytes.length) {
+    return { tcpFlags: flags, payload: bytes.subarray(bytes.length) };
+  }
   return {
     tcpFlags: flags,
-    tcpOptionKinds: optionKinds(bytes.subarray(20, headerLength)),
+    tcpOptionKinds: optionKinds(bytes.subarray(minimalTcpHeaderBytes, headerLength)),
     payload: bytes.subarray(headerLength),
   };
 }

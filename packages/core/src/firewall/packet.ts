@@ -34,6 +34,9 @@ export interface Packet {
   readonly destinationPort?: number;
   /** The 14th octet of the TCP header. */
   readonly tcpFlags?: number;
+  /** The first two octets of an ICMP or ICMPv6 message (RFC 792, RFC 4443). Rules do not look at them; filters do. */
+  readonly icmpType?: number;
+  readonly icmpCode?: number;
   /** Kinds of the TCP header's options without padding; empty when it has none. */
   readonly tcpOptionKinds?: readonly number[];
   /** IPv4: the total length field. IPv6: the payload length field plus 40. */
@@ -42,7 +45,10 @@ export interface Packet {
   readonly packetType: PacketType;
   /** Absent where the router does not track. */
   readonly connectionState?: ConnectionState;
-  /** What follows the transport header. Rules do not look at it; filters do. */
+  /**
+   * What follows the header of UDP, UDP-Lite, TCP, ICMP (of 8 octets) or ICMPv6: empty where the packet ends inside the
+   * header, absent in a later fragment. Rules do not look at it; filters do.
+   */
   readonly payload?: Uint8Array;
 }
 
