@@ -53,6 +53,11 @@ export interface AgentHello {
   router: { uuid: string; name: string; location: string };
   /** Seconds between two heartbeats. */
   heartbeat_s: number;
+  /**
+   * What this stream's snapshots and changes tell of; absent: rules alone. An agent that follows one that tells less than
+   * it enforces keeps what it has of the rest, reports no capabilities, and asks the next stream for a snapshot.
+   */
+  tells?: ('rules' | 'filters' | 'tunnels')[];
 }
 
 export interface AgentSnapshotBegin {

@@ -6,11 +6,15 @@ import type { AgentFailure, AgentProbe, AgentTunnel } from '@levee/contract/agen
 
 export interface TunnelReconciler {
   /**
-   * Brings the kernel to what the last run left wanted, or to nothing wanted; devices of ours that are right stay. Called
-   * once, before anything else. Resolves when all is in force or among the failures.
+   * Brings the kernel to what the last run left wanted; devices of ours that are right stay. Undefined: nothing is known
+   * yet (no stored state, or one that knows rules alone), and every device stays until the first `want`. Called once,
+   * before anything else. Resolves when all is in force or among the failures; never rejects.
    */
-  start(tunnels: ReadonlyMap<string, AgentTunnel>): Promise<void>;
-  /** All that should be there now, by uuid. Returns at once and keeps the map unchanged; `token` rises. */
+  start(tunnels: ReadonlyMap<string, AgentTunnel> | undefined): Promise<void>;
+  /**
+   * All that should be there now, by uuid. Returns at once and keeps the map unchanged; `token` rises. Of a tunnel only
+   * uuid and sequence were checked: whatever else is wrong with one is its failure, and holds up no other.
+   */
   want(tunnels: ReadonlyMap<string, AgentTunnel>, token: number): void;
   /**
    * The token up to which everything is in force or among the failures; a removed tunnel carries nothing any more. 0 after
