@@ -59,8 +59,14 @@ export interface KindEnforcement {
    * that ran before must not break. What is wrong by its form is discarded from the first moment on.
    */
   readonly settles: boolean;
-  /** What a source has opened is remembered so long after its last packet; absent: the kind remembers nothing. */
-  readonly remembers?: { readonly seconds: number; readonly sources: number };
+  /**
+   * What a source has opened is remembered so long after its last packet; absent: the kind remembers nothing. `sources`:
+   * any traffic of the source to the destination is known then. `flows`: that between the same two ports alone. The number
+   * is how many are remembered at most: beyond, newcomers are not, until others are forgotten.
+   */
+  readonly remembers?:
+    | { readonly seconds: number; readonly sources: number }
+    | { readonly seconds: number; readonly flows: number };
   readonly meters: readonly KindMeter[];
   /** The meaning: decides one packet that the filter looks at. Never reads how it is compiled. */
   readonly judge: (view: FilterView) => FilterFinding;
@@ -77,6 +83,11 @@ export interface KindMeter {
   readonly packetsPerSecond: number;
   /** Packets that pass at once. */
   readonly burst: number;
+}
+
+/** Whether filters of this kind do anything at a router. */
+export function isEnforced(kind: FilterKind): boolean {
+  return kind.enforcement !== undefined;
 }
 
 /** How long a filter settles. */

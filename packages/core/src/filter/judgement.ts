@@ -14,7 +14,7 @@ export interface FilterView {
   readonly payload: Uint8Array | undefined;
   /** The router has seen this flow in both directions. */
   readonly established: boolean;
-  /** The source has opened something at this destination, and it is remembered. */
+  /** The source has opened something at this destination, and it is remembered (of kinds that remember flows: this flow). */
   readonly known: boolean;
   /** The filter is in force for less than `settlingSeconds`. */
   readonly settling: boolean;
@@ -27,7 +27,7 @@ export type FilterFinding =
       readonly why: string;
       /** Names of meters that count it, in order; above one of them it is discarded, and later ones do not count it. */
       readonly charges?: readonly string[];
-      /** The source is remembered from now on; only when no meter discards the packet. */
+      /** The source or flow is remembered from now on; only when no meter discards the packet. */
       readonly remembers?: boolean;
     }
   | { readonly outcome: 'discard'; readonly why: string }

@@ -16,7 +16,10 @@ export interface KindText {
   readonly established: string;
   readonly known: string;
   readonly settling: string;
-  /** Remembers the source, or goes on remembering it. Stands before the statement that ends the line. */
+  /**
+   * Remembers the source or flow, or goes on remembering it. Stands before the statement that ends the line. Where nothing
+   * more can be remembered, the line does not match: what follows has to decide the same.
+   */
   readonly remember: string;
   /** A condition that counts the packet and holds when it is above the meter of that name. */
   above(meter: string): string;

@@ -6,16 +6,14 @@
 import type { Filter } from '../filter/filter.ts';
 import { type FilterTransport, type KindEnforcement, settlingSeconds } from '../filter/filter-kind.ts';
 import { type FilterScope, scopesOf } from '../filter/scope.ts';
-import type { PortRange } from '../firewall/rule.ts';
 import type { Family } from '../net/prefix.ts';
+import { areMany, kindPortsCondition } from './kind-ports.ts';
 import { filterChain, filterSet } from './names.ts';
 import { destinationPortCondition, type OwnChain, sourceConditions, sourcePortCondition } from './rule-text.ts';
+import type { SetDefinition } from './transaction.ts';
 
 /** A set that packets write to, bounded and timed, or the one that says that the filter settles. */
-export interface FilterSet {
-  readonly name: string;
-  /** nft's text between the braces, without elements. */
-  readonly properties: readonly string[];
+export interface FilterSet extends SetDefinition {
   /** Given when the set is made; they go by themselves. */
   readonly elements: readonly string[];
 }
@@ -48,9 +46,9 @@ export function filterProgram(filter: Filter): FilterProgram {
     pass: `goto ${verdict.pass}`,
     discard: `goto ${verdict.discard}`,
     established: 'ct state 2',
-    known: `${peers(family)} @${filterSet('known', uuid)}`,
+    known: `${memoryKey(enforcement, family)} @${filterSet('known', uuid)}`,
     settling: `meta nfproto @${filterSet('settling', uuid)}`,
-    remember: `update @${filterSet('known', uuid)} { ${peers(family)} }`,
+    remember: `update @${filterSet('known', uuid)} { ${memoryKey(enforcement, family)} }`,
     above(name) {
       const meter = enforcement.meters.find((each) => each.name === name);
       if (meter === undefined) throw new Error(`${kind.name} has no meter ${name}`);
@@ -90,16 +88,20 @@ export function scopeConditions(filter: Filter, scope: FilterScope): string[][] 
   const source = filter.src === undefined ? [] : sourceConditions(filter.src);
   const number = transportNumbers[scope.transport](filter.dst.family);
   const found: string[][] = [];
-  for (const from of scope.sourcePorts ?? [undefined]) {
-    for (const to of scope.destinationPorts ?? [undefined]) {
-      found.push([`meta l4proto ${number}`, ...ports(from, to), ...source]);
+  for (const from of portConditions(filter, scope, 'src')) {
+    for (const to of portConditions(filter, scope, 'dst')) {
+      found.push([`meta l4proto ${number}`, ...from, ...to, ...source]);
     }
   }
   return found;
 }
 
-function ports(from: PortRange | undefined, to: PortRange | undefined): string[] {
-  return [...(from ? [sourcePortCondition(from)] : []), ...(to ? [destinationPortCondition(to)] : [])];
+/** One entry an alternative; many ports are the kind's own, and one look-up. */
+function portConditions(filter: Filter, scope: FilterScope, side: 'src' | 'dst'): string[][] {
+  const ranges = side === 'src' ? scope.sourcePorts : scope.destinationPorts;
+  if (ranges === undefined) return [[]];
+  if (areMany(ranges)) return [[kindPortsCondition(filter.kind.id, scope.transport, side)]];
+  return ranges.map((range) => [side === 'src' ? sourcePortCondition(range) : destinationPortCondition(range)]);
 }
 
 const transportNumbers: Record<FilterTransport, (family: Family) => number> = {
@@ -108,12 +110,19 @@ const transportNumbers: Record<FilterTransport, (family: Family) => number> = {
   icmp: (family) => (family === 4 ? 1 : 58),
 };
 
+/**
+ * A packet that is longer than the bucket never passes, and what a network card or a virtual wire puts together of one
+ * flow's packets is up to 64 KiB long when it is forwarded.
+ */
+const smallestBurstBytes = 131_072;
+
 /** Bytes: nft's `mbytes` are 2^20. What is limited is the IP packet, without the frame around it. */
 function rateLines(filter: Filter, discardChain: string): string[] {
   const megabits = filter.rateLimitMegabitsPerSecond;
   if (megabits === undefined) return [];
   const bytes = megabits * 125_000;
-  return [`limit rate over ${bytes} bytes/second burst ${Math.max(20_000, bytes / 10)} bytes goto ${discardChain}`];
+  const burst = Math.max(smallestBurstBytes, bytes / 10);
+  return [`limit rate over ${bytes} bytes/second burst ${burst} bytes goto ${discardChain}`];
 }
 
 function filterSets(filter: Filter, { meters, remembers, settles }: KindEnforcement): FilterSet[] {
@@ -121,6 +130,7 @@ function filterSets(filter: Filter, { meters, remembers, settles }: KindEnforcem
   const address = `ipv${dst.family}_addr`;
   const dynamic = (name: string, type: string, size: number, seconds: number): FilterSet => ({
     name,
+    kind: 'set',
     properties: [`type ${type}`, `size ${size}`, 'flags dynamic,timeout', `timeout ${seconds}s`],
     elements: [],
   });
@@ -133,16 +143,26 @@ function filterSets(filter: Filter, { meters, remembers, settles }: KindEnforcem
     ),
   );
   if (remembers) {
-    sets.push(dynamic(filterSet('known', uuid), `${address} . ${address}`, remembers.sources, remembers.seconds));
+    const [type, most] =
+      'flows' in remembers
+        ? [`${address} . ${address} . inet_service . inet_service`, remembers.flows]
+        : [`${address} . ${address}`, remembers.sources];
+    sets.push(dynamic(filterSet('known', uuid), type, most, remembers.seconds));
   }
   if (settles) {
     sets.push({
       name: filterSet('settling', uuid),
+      kind: 'set',
       properties: ['type nf_proto', 'flags timeout'],
       elements: [`${dst.family === 4 ? 2 : 10} timeout ${settlingSeconds}s`],
     });
   }
   return sets;
+}
+
+/** Ports are loaded plainly: a later fragment, which shows none, has not got past the scope's conditions. */
+function memoryKey({ remembers }: KindEnforcement, family: Family): string {
+  return remembers !== undefined && 'flows' in remembers ? `${peers(family)} . th sport . th dport` : peers(family);
 }
 
 function peers(family: Family): string {
