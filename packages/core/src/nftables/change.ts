@@ -1,38 +1,47 @@
 /**
- * Owns a change of the rules: which prefixes it reaches, and what the table needs for it beside their chains. Works on
+ * Owns a change of rules and filters: which prefixes it reaches, and what the table needs for it beside their chains. Works on
  * the state through a journal and writes what it finds into a transaction.
  * Never renders commands, and never looks at prefixes that the change cannot reach.
  */
-import { compareRules, type Rule } from '../firewall/rule.ts';
+import { compareEntries, type Entry, isFilter } from '../filter/entry.ts';
 import { formatAddress } from '../net/address.ts';
 import type { Family, Prefix } from '../net/prefix.ts';
+import { asksIngress, needsConntrack, standsAt } from './entry-text.ts';
 import { exchangeLayouts } from './exchange-layouts.ts';
+import { exchangeProgram } from './exchange-program.ts';
 import type { Journal } from './journal.ts';
 import { planeLetters, type Site } from './layout.ts';
-import { prefixKey, preroutingHookChain, trackChain, trackedSet } from './names.ts';
-import { canMatch, needsIngress, ownChains } from './rule-text.ts';
-import { destinationChains, families, trackedSetDefinition, trackingLines, trackLines } from './skeleton.ts';
+import { prefixKey, preroutingHookChain, synDispatchChain, trackChain, trackedSet } from './names.ts';
+import {
+  destinationChains,
+  families,
+  synDispatchLines,
+  trackedSetDefinition,
+  trackingLines,
+  trackLines,
+} from './skeleton.ts';
 import type { State } from './state.ts';
 import type { Transaction } from './transaction.ts';
+import { exchangeUntrackedSyns } from './untracked-syns.ts';
 import { countLength, type Work } from './work.ts';
 
 export interface Delta {
-  readonly upsert: Iterable<Rule>;
+  readonly upsert: Iterable<Entry>;
   readonly remove: Iterable<string>;
 }
 
-/** The rules that one prefix loses and gains. */
+/** The entries that one prefix loses and gains. */
 interface Touched {
   readonly prefix: Prefix;
   readonly leaving: Set<string>;
-  readonly coming: Rule[];
+  readonly coming: Entry[];
 }
 
 export function applyDelta(state: State, delta: Delta, journal: Journal, transaction: Transaction): void {
   const work: Work = { state, journal, transaction };
   const fixedBefore = variableChains(state);
   const needsBefore = new Map(state.needs);
-  const touched = exchangeRules(work, delta);
+  const touched = exchangeEntries(work, delta);
   const reached = reachedSites(state, touched, exchangeSites(work, touched));
   for (const plane of state.planes) {
     const flips = plane.plane === 'ingress' && needsBefore.has('ingress') !== state.needs.has('ingress');
@@ -51,7 +60,9 @@ export function variableChains(state: State): Map<string, readonly string[]> {
     const found = destinationChains(planeLetters[plane.plane], lengthsByFamily(plane.lengths));
     for (const [name, lines] of found) chains.set(name, lines);
   }
-  chains.set(preroutingHookChain, trackingLines(lengthsByFamily(state.trackedLengths)));
+  const syns = lengthsByFamily(state.synLengths);
+  chains.set(preroutingHookChain, trackingLines(lengthsByFamily(state.trackedLengths), syns));
+  chains.set(synDispatchChain, synDispatchLines(syns));
   chains.set(trackChain, trackLines(state.needs.has('fragment marks')));
   return chains;
 }
@@ -63,7 +74,7 @@ export function lengthsByFamily(counts: ReadonlyMap<string, number>): Map<Family
   return new Map(families.map((family) => [family, lengths(family)]));
 }
 
-function exchangeRules(work: Work, delta: Delta): Map<string, Touched> {
+function exchangeEntries(work: Work, delta: Delta): Map<string, Touched> {
   const touched = new Map<string, Touched>();
   const touch = (prefix: Prefix): Touched => {
     const key = prefixKey(prefix);
@@ -74,56 +85,43 @@ function exchangeRules(work: Work, delta: Delta): Map<string, Touched> {
     return created;
   };
   // The last word on a uuid counts, and a removal before an upsert of the same delta is a replacement.
-  const wanted = new Map<string, Rule | undefined>();
+  const wanted = new Map<string, Entry | undefined>();
   for (const uuid of delta.remove) wanted.set(uuid, undefined);
-  for (const rule of delta.upsert) wanted.set(rule.uuid, rule);
-  for (const [uuid, rule] of wanted) {
-    const before = work.state.rules.get(uuid);
-    work.journal.put(work.state.rules, uuid, rule);
+  for (const entry of delta.upsert) wanted.set(entry.uuid, entry);
+  for (const [uuid, entry] of wanted) {
+    const before = work.state.entries.get(uuid);
+    work.journal.put(work.state.entries, uuid, entry);
     const old = before && takesPart(work.state, before) ? before : undefined;
-    const now = rule && takesPart(work.state, rule) ? rule : undefined;
+    const now = entry && takesPart(work.state, entry) ? entry : undefined;
     if (old) touch(old.dst).leaving.add(uuid);
     if (now) touch(now.dst).coming.push(now);
-    exchangeOwnChains(work, old, now);
+    exchangeProgram(work, old, now);
     if (old) countNeeds(work, old, -1);
     if (now) countNeeds(work, now, 1);
   }
   return touched;
 }
 
-function takesPart(state: State, rule: Rule): boolean {
-  return state.planes.some(({ plane }) => canMatch(rule, plane));
+function takesPart(state: State, entry: Entry): boolean {
+  return state.planes.some(({ plane }) => standsAt(entry, plane));
 }
 
-function exchangeOwnChains(work: Work, old: Rule | undefined, now: Rule | undefined): void {
-  const before = new Map((old ? ownChains(old) : []).map((chain) => [chain.name, chain]));
-  for (const chain of now ? ownChains(now) : []) {
-    const known = before.get(chain.name);
-    before.delete(chain.name);
-    if (known === undefined) work.transaction.addChain(chain.name, chain.lines);
-    else if (known.lines.join('\n') !== chain.lines.join('\n')) work.transaction.changeChain(chain.name, chain.lines);
-    if (chain.counted) work.journal.put(work.state.verdictOwners, chain.name, now?.uuid);
-  }
-  for (const [name, { counted }] of before) {
-    work.transaction.removeChain(name);
-    if (counted) work.journal.put(work.state.verdictOwners, name, undefined);
-  }
-}
-
-/** What one rule adds to, or takes from, the table beside its chains. */
-function countNeeds(work: Work, rule: Rule, difference: 1 | -1): void {
+/** What one entry adds to, or takes from, the table beside its chains. */
+function countNeeds(work: Work, entry: Entry, difference: 1 | -1): void {
   const { state, journal, transaction } = work;
-  if (needsIngress(rule)) journal.count(state.needs, 'ingress', difference);
-  if (rule.protocol === 'ipv6-frag' && rule.dst.family === 6) journal.count(state.needs, 'fragment marks', difference);
-  if (rule.connectionState === undefined || !canMatch(rule, 'forward')) return;
-  const key = prefixKey(rule.dst);
+  if (asksIngress(entry)) journal.count(state.needs, 'ingress', difference);
+  if (!isFilter(entry) && entry.protocol === 'ipv6-frag' && entry.dst.family === 6) {
+    journal.count(state.needs, 'fragment marks', difference);
+  }
+  if (!needsConntrack(entry)) return;
+  const key = prefixKey(entry.dst);
   const before = state.stateful.get(key) ?? 0;
   journal.count(state.stateful, key, difference);
   const after = before + difference;
   if (before !== 0 && after !== 0) return;
-  const { family, length } = rule.dst;
-  countLength(work, state.trackedLengths, rule.dst, difference, trackedSetDefinition(family, length));
-  const element = formatAddress(rule.dst);
+  const { family, length } = entry.dst;
+  countLength(work, state.trackedLengths, entry.dst, difference, trackedSetDefinition(family, length));
+  const element = formatAddress(entry.dst);
   if (after === 0) transaction.removeElement(trackedSet(family, length), element);
   else transaction.addElement(trackedSet(family, length), element);
 }
@@ -134,22 +132,23 @@ function exchangeSites(work: Work, touched: ReadonlyMap<string, Touched>): Site[
   const parents: Site[] = [];
   for (const [key, { prefix, leaving, coming }] of touched) {
     const before = sites.get(prefix);
-    const kept = before?.rules.filter((rule) => !leaving.has(rule.uuid)) ?? [];
-    const rules = coming.length > 0 ? [...kept, ...coming].sort(compareRules) : kept;
-    work.journal.putPrefix(sites, prefix, rules.length > 0 ? { key, prefix, rules } : undefined);
-    if ((before === undefined) === (rules.length === 0)) continue;
+    const kept = before?.entries.filter((entry) => !leaving.has(entry.uuid)) ?? [];
+    const entries = coming.length > 0 ? [...kept, ...coming].sort(compareEntries) : kept;
+    work.journal.putPrefix(sites, prefix, entries.length > 0 ? { key, prefix, entries } : undefined);
+    exchangeUntrackedSyns(work, { key, prefix, entries }, before?.entries ?? []);
+    if ((before === undefined) === (entries.length === 0)) continue;
     const parent = sites.covering(prefix).findLast((entry) => entry.prefix.length < prefix.length);
     if (parent) parents.push(parent.value);
   }
   return parents;
 }
 
-/** The prefixes whose chains may differ after the change, gone ones too (without rules), wider before narrower. */
+/** The prefixes whose chains may differ after the change, gone ones too (without entries), wider before narrower. */
 function reachedSites(state: State, touched: ReadonlyMap<string, Touched>, parents: readonly Site[]): Site[] {
   const reached = new Map<string, Site>();
   for (const [key, { prefix }] of touched) {
     const site = state.sites.get(prefix);
-    if (site === undefined) reached.set(key, { key, prefix, rules: [] });
+    if (site === undefined) reached.set(key, { key, prefix, entries: [] });
     for (const { value } of state.sites.inside(prefix)) reached.set(value.key, value);
   }
   for (const parent of parents) {

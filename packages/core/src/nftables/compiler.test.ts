@@ -208,7 +208,7 @@ describe('plans', () => {
     const want = compiler.change({ upsert: [udp(9, '203.0.113.9', 9)], remove: [] }, mark).text;
     compiler.change({ upsert: more, remove: first.map((rule) => rule.uuid) }, mark);
     compiler.replace(more, mark);
-    assert.equal(compiler.ruleCount, 2);
+    assert.equal(compiler.entryCount, 2);
     assert.deepEqual(compiler.counterOwners('c4_cb007107_32'), [[first[0]?.uuid], [first[1]?.uuid]]);
     assert.equal(compiler.change({ upsert: [udp(9, '203.0.113.9', 9)], remove: [] }, mark).text, want);
   });
@@ -229,16 +229,16 @@ describe('plans', () => {
     );
     assert.equal(disabled.text, '');
     disabled.commit();
-    assert.equal(compiler.ruleCount, 3);
+    assert.equal(compiler.entryCount, 3);
   });
 
   it('the mark is replaced in the same transaction, digit for digit', () => {
     const { compiler, text } = loaded(first);
-    assert.match(text, /add element inet levee mark_3 \{ 1\.35\.69\.103 \. 137\.171\.205\.239 \}/);
+    assert.match(text, /add element inet levee mark_4 \{ 1\.35\.69\.103 \. 137\.171\.205\.239 \}/);
     const change = compiler.change({ upsert: more, remove: [] }, 'ffffffff00000001').text;
     assert.match(
       change,
-      /flush set inet levee mark_3\nadd element inet levee mark_3 \{ 255\.255\.255\.255 \. 0\.0\.0\.1 \}/,
+      /flush set inet levee mark_4\nadd element inet levee mark_4 \{ 255\.255\.255\.255 \. 0\.0\.0\.1 \}/,
     );
     assert.throws(() => compiler.change({ upsert: [udp(9, '::1', 9)], remove: [] }, '} flush ruleset'), /mark/);
   });

@@ -1,19 +1,21 @@
 /**
- * Owns the compiler of firewall rules: rules in, one nft transaction out, and the memory of what the last accepted
+ * Owns the compiler of firewall rules and filters: entries in, one nft transaction out, and the memory of what the last accepted
  * transaction made. Pure: the caller runs the text, and says by `commit` that the kernel took it.
  * Must never remember what was not committed.
  */
-import type { Rule } from '../firewall/rule.ts';
+import type { Entry } from '../filter/entry.ts';
 import { applyDelta, type Delta, lengthsByFamily, variableChains } from './change.ts';
+import { countingChain } from './entry-text.ts';
 import { Journal } from './journal.ts';
-import { countedRules, planeLetters } from './layout.ts';
-import { destinationMap, portTransportsSet, ruleChain, sharedChain } from './names.ts';
+import { countedEntries, planeLetters } from './layout.ts';
+import { destinationMap, sharedChain } from './names.ts';
 import { type Item, isRun } from './outline.ts';
-import { lineCounts, type Plane } from './rule-text.ts';
-import { fixedChains, fixedSets, hookDeclarations, markCommands, portTransportElements } from './skeleton.ts';
+import type { Plane } from './rule-text.ts';
+import { fixedChains, fixedElements, fixedSets, hookDeclarations, markCommands } from './skeleton.ts';
 import { emptyState, holdersOf, isShared, type State } from './state.ts';
 import { Transaction } from './transaction.ts';
 
+export { isEnforced } from '../filter/filter-kind.ts';
 export { markSetName, tableName } from './names.ts';
 export { needsIngress } from './rule-text.ts';
 
@@ -35,14 +37,14 @@ export interface Plan {
 }
 
 export interface Compiler {
-  /** Of the committed state, disabled rules included. */
-  readonly ruleCount: number;
+  /** Of the committed state, those that are compiled to nothing included: disabled rules, filters of a kind that is not enforced. */
+  readonly entryCount: number;
   /** The whole table in one transaction, whatever is loaded under its name. `mark`: 16 lower-case hex digits. */
-  replace(rules: Iterable<Rule>, mark: string): Plan;
+  replace(entries: Iterable<Entry>, mark: string): Plan;
   /** Removals come first. Before the first committed `replace` there is no table to change: then the table anew. */
-  change(delta: { upsert: readonly Rule[]; remove: readonly string[] }, mark: string): Plan;
+  change(delta: { upsert: readonly Entry[]; remove: readonly string[] }, mark: string): Plan;
   /**
-   * For each counted rule of a chain of the committed state, in order: the uuids whose packets it counts, several
+   * For each counter of a chain of the committed state, in order: the uuids whose packets it counts, several
    * when destinations share the chain. Empty for chains that count nothing.
    */
   counterOwners(chain: string): readonly (readonly string[])[];
@@ -73,13 +75,15 @@ export function createCompiler(options: CompilerOptions = {}): Compiler {
     };
   }
 
-  function replace(rules: Iterable<Rule>, mark: string): Plan {
+  function replace(entries: Iterable<Entry>, mark: string): Plan {
     const fresh = emptyState(planes);
     const transaction = new Transaction();
     for (const set of fixedSets()) transaction.addSet(set);
-    for (const element of portTransportElements()) transaction.addElement(portTransportsSet, element);
+    for (const [set, elements] of fixedElements()) {
+      for (const element of elements) transaction.addElement(set, element);
+    }
     const fixed = fixedChains(ingressDevices);
-    applyDelta(fresh, { upsert: rules, remove: [] }, new Journal({ keep: false }), transaction);
+    applyDelta(fresh, { upsert: entries, remove: [] }, new Journal({ keep: false }), transaction);
     const frame = new Map([...fixed, ...variableChains(fresh)]);
     const text = transaction.replaceText(markCommands(mark), frame, hookDeclarations(ingressDevices));
     return planOf(text, countedChains(state), () => {
@@ -98,14 +102,14 @@ export function createCompiler(options: CompilerOptions = {}): Compiler {
   }
 
   return {
-    get ruleCount() {
-      return state.rules.size;
+    get entryCount() {
+      return state.entries.size;
     },
     replace,
     change(delta, mark) {
       if (loaded) return change(delta, mark);
       const gone = new Set(delta.remove);
-      return replace([...[...state.rules.values()].filter((rule) => !gone.has(rule.uuid)), ...delta.upsert], mark);
+      return replace([...[...state.entries.values()].filter((entry) => !gone.has(entry.uuid)), ...delta.upsert], mark);
     },
     counterOwners: (chain) => ownersOf(state, chain),
     destinationMaps: () => destinationMapsOf(state),
@@ -114,12 +118,12 @@ export function createCompiler(options: CompilerOptions = {}): Compiler {
 }
 
 function ownersOf(state: State, chain: string): readonly (readonly string[])[] {
-  const verdictOwner = state.verdictOwners.get(chain);
-  if (verdictOwner !== undefined) return [[verdictOwner]];
+  const owner = state.countingChains.get(chain);
+  if (owner !== undefined) return [[owner]];
   for (const plane of state.planes) {
-    const holders = holdersOf(plane, chain).map(countedRules);
+    const holders = holdersOf(plane, chain).map(countedEntries);
     const [first] = holders;
-    if (first) return first.map((_, index) => holders.flatMap((rules) => rules[index]?.uuid ?? []));
+    if (first) return first.map((_, index) => holders.flatMap((entries) => entries[index]?.uuid ?? []));
   }
   return [];
 }
@@ -139,8 +143,12 @@ function countedBehind(state: State, targets: Iterable<string>): Set<string> {
     if (found.has(chain)) return;
     found.add(chain);
     for (const item of items) {
-      if (isRun(item)) follow(item.chain, item.items);
-      else if (!lineCounts(item)) found.add(ruleChain('verdict', item.uuid));
+      if (isRun(item)) {
+        follow(item.chain, item.items);
+        continue;
+      }
+      const own = countingChain(item);
+      if (own !== undefined) found.add(own);
     }
   };
   for (const target of targets) {
@@ -154,7 +162,7 @@ function countedBehind(state: State, targets: Iterable<string>): Set<string> {
 }
 
 function countedChains(state: State): string[] {
-  const names = [...state.verdictOwners.keys()];
+  const names = [...state.countingChains.keys()];
   for (const plane of state.planes) {
     names.push(...plane.chains.keys());
     for (const digest of plane.twins.keys()) {

@@ -5,7 +5,7 @@
  */
 import { formatAddress } from '../net/address.ts';
 import type { Prefix } from '../net/prefix.ts';
-import { type Chain, chainLines, countedRules, type Layout, layoutOf, planeLetters, type Site } from './layout.ts';
+import { type Chain, chainLines, countedEntries, type Layout, layoutOf, planeLetters, type Site } from './layout.ts';
 import { destinationMap, sharedChain } from './names.ts';
 import type { Item } from './outline.ts';
 import { destinationMapDefinition } from './skeleton.ts';
@@ -18,7 +18,7 @@ interface Before {
   readonly target: string | undefined;
 }
 
-/** `reached`: wider prefixes first; one without rules has gone. */
+/** `reached`: wider prefixes first; one without entries has gone. */
 export function exchangeLayouts(work: Work, plane: PlaneState, reached: readonly Site[]): void {
   const before = new Map<Site, Before>();
   /** Digest → whether prefixes with it shared a chain. */
@@ -55,7 +55,7 @@ export function exchangeLayouts(work: Work, plane: PlaneState, reached: readonly
 }
 
 function freshLayout(state: State, plane: PlaneState, site: Site): Layout | undefined {
-  if (site.rules.length === 0 || (plane.plane === 'ingress' && !state.needs.has('ingress'))) return undefined;
+  if (site.entries.length === 0 || (plane.plane === 'ingress' && !state.needs.has('ingress'))) return undefined;
   const wider = state.sites.covering(site.prefix).findLast((entry) => entry.prefix.length < site.prefix.length);
   const inherited = wider && plane.layouts.get(wider.value.key);
   return layoutOf(plane.plane, site, inherited, state.sites.inside(site.prefix).length > 1);
@@ -124,7 +124,7 @@ function writeChains(
     const known = old.get(name);
     work.journal.put(plane.chains, name, items);
     if (known === undefined) work.transaction.addChain(name, chainLines(plane.plane, items));
-    // Equal texts of other rules: their counters must not go on from each other's.
+    // Equal texts of other entries: their counters must not go on from each other's.
     else if (known.digest !== digest || !sameOwners(known.items, items)) {
       work.transaction.changeChain(name, chainLines(plane.plane, items));
     }
@@ -153,8 +153,8 @@ function privateChains(layout: Layout | undefined, target: string | undefined): 
 }
 
 function sameOwners(a: readonly Item[], b: readonly Item[]): boolean {
-  const [mine, theirs] = [countedRules(a), countedRules(b)];
-  return mine.length === theirs.length && mine.every((rule, index) => rule.uuid === theirs[index]?.uuid);
+  const [mine, theirs] = [countedEntries(a), countedEntries(b)];
+  return mine.length === theirs.length && mine.every((entry, index) => entry.uuid === theirs[index]?.uuid);
 }
 
 function writeElement(

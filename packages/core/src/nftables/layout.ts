@@ -3,17 +3,18 @@
  * to a chain of its own at all. Never knows how many others have the same body, nor what the kernel holds.
  */
 import { hash } from 'node:crypto';
-import type { Rule } from '../firewall/rule.ts';
+import type { Entry } from '../filter/entry.ts';
 import type { Prefix } from '../net/prefix.ts';
+import { asksIngress, countingChain, entryLine, standsAt } from './entry-text.ts';
 import { type PlaneLetter, prefixChain, runChain } from './names.ts';
 import { type Item, isRun, type Outline, outlineOf, type Run, weave } from './outline.ts';
-import { canMatch, lineCounts, needsIngress, type Plane, ruleLine } from './rule-text.ts';
+import type { Plane } from './rule-text.ts';
 
-/** A prefix that has rules: those of its own that are not disabled, in evaluation order. */
+/** A prefix that has entries: those of its own that stand somewhere, in evaluation order. */
 export interface Site {
   readonly key: string;
   readonly prefix: Prefix;
-  readonly rules: readonly Rule[];
+  readonly entries: readonly Entry[];
 }
 
 export interface Chain {
@@ -43,9 +44,9 @@ export const planeLetters: Record<Plane, PlaneLetter> = { forward: 'c', ingress:
 
 /** `inherited`: the layout of the nearest wider prefix; `inner`: there are narrower ones. */
 export function layoutOf(plane: Plane, site: Site, inherited: Layout | undefined, inner: boolean): Layout {
-  const own = site.rules.filter((rule) => canMatch(rule, plane));
+  const own = site.entries.filter((entry) => standsAt(entry, plane));
   const outline = inherited?.outline;
-  const asks = plane === 'forward' || inherited?.asks === true || own.some(needsIngress);
+  const asks = plane === 'forward' || inherited?.asks === true || own.some(asksIngress);
   if (own.length === 0) return { site, outline, chains: [], parts: [], target: undefined, shareable: false, asks };
   const items = weave(own, outline);
   const letter = planeLetters[plane];
@@ -72,12 +73,12 @@ export function layoutOf(plane: Plane, site: Site, inherited: Layout | undefined
 }
 
 export function chainLines(plane: Plane, items: readonly Item[]): string[] {
-  return items.map((item) => (isRun(item) ? `jump ${item.chain}` : ruleLine(item, plane)));
+  return items.map((item) => (isRun(item) ? `jump ${item.chain}` : entryLine(item, plane)));
 }
 
-/** The rules that count in a chain, in order. */
-export function countedRules(items: readonly Item[]): Rule[] {
-  return items.filter((item): item is Rule => !isRun(item) && lineCounts(item));
+/** The entries that count in a chain, in order. */
+export function countedEntries(items: readonly Item[]): Entry[] {
+  return items.filter((item): item is Entry => !isRun(item) && countingChain(item) === undefined);
 }
 
 function partsIn(items: readonly Item[]): Run[] {

@@ -11,7 +11,7 @@ export const tableName = 'levee';
  * The set whose only element is the generation's mark. The number rises when the layout of the table changes in a way
  * that an older table must not be adopted: a program that looks for its own set finds none, and replaces the table.
  */
-export const markSetName = 'mark_3';
+export const markSetName = 'mark_4';
 
 export const forwardHookChain = 'hook_forward';
 /** What conntrack sees, and what not. */
@@ -19,6 +19,8 @@ export const preroutingHookChain = 'hook_prerouting';
 export const ingressHookChain = 'hook_ingress';
 /** Where tracked packets leave the prerouting hook. */
 export const trackChain = 'track';
+/** Picks, by destination, the SYNs that a SYN proxy answers: conntrack must not see them. */
+export const synDispatchChain = 'syns';
 /** Answers and discards: a TCP reset, or ICMP port-unreachable. */
 export const refuseChain = 'refuse';
 /** The transports with ports, as one set: an anonymous set a rule would be listed by nft at every change. */
@@ -61,6 +63,21 @@ export function destinationMap(letter: PlaneLetter, family: Family, length: numb
 /** Prefixes of one length whose traffic conntrack must see. */
 export function trackedSet(family: Family, length: number): string {
   return `t${family}_${length}`;
+}
+
+/** Verdict map of one prefix length, to the chains that keep SYNs from conntrack. */
+export function synMap(family: Family, length: number): string {
+  return `sm${family}_${length}`;
+}
+
+/** Which SYNs to one prefix conntrack does not see. */
+export function synChain(key: string): string {
+  return `s${key}`;
+}
+
+/** Default ports of a kind of filters, where they are many. */
+export function kindPortsSet(kindId: number, transport: string, side: string): string {
+  return `ports_${kindId}_${transport}_${side}`;
 }
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Owns how a prefix hands its rules down: merged with what it inherits itself, cut into runs that narrower prefixes
+ * Owns how a prefix hands its rules and filters down: merged with what it inherits itself, cut into runs that narrower prefixes
  * reach by jump instead of copying (a /16 with 100 rules over 5 000 /32s must not become 500 000 rules).
  *
  * Runs begin at rules whose UUID's hash says so, at several levels (as chunks in a Merkle search tree): a rule that
@@ -9,19 +9,19 @@
  *
  * Never knows chains' texts or the kernel.
  */
-import { compareRules, type Rule } from '../firewall/rule.ts';
+import { compareEntries, type Entry } from '../filter/entry.ts';
+import { endsChain } from './entry-text.ts';
 import { ruleDigits } from './names.ts';
-import { endsEvaluation } from './rule-text.ts';
 
-/** What a chain holds, in order: a rule, or a jump to a run. */
-export type Item = Rule | Run;
+/** What a chain holds, in order: a rule or a filter, or a jump to a run. */
+export type Item = Entry | Run;
 
 export interface Run {
   readonly chain: string;
   readonly items: readonly Item[];
-  readonly first: Rule;
-  readonly last: Rule;
-  /** Rules, those of inner runs included. */
+  readonly first: Entry;
+  readonly last: Entry;
+  /** Entries, those of inner runs included. */
   readonly size: number;
   /** Nothing behind it is reached. */
   readonly ends: boolean;
@@ -34,8 +34,8 @@ export interface Outline {
   readonly root: Run;
   /** Its inner runs, whoever's they are, by level and beginning. */
   readonly runs: ReadonlyMap<string, Run>;
-  /** The rules in order. */
-  readonly rules: readonly Rule[];
+  /** The entries in order. */
+  readonly entries: readonly Entry[];
   /** Parts of its runs that narrower prefixes have asked for, by chain. */
   readonly parts: Map<string, Run>;
 }
@@ -53,33 +53,33 @@ const levels = 4;
 const bitsPerLevel = 3;
 
 /**
- * Own rules and inherited ones in evaluation order, inherited runs kept whole where no own rule falls inside, and in
+ * Own entries and inherited ones in evaluation order, inherited runs kept whole where no own rule falls inside, and in
  * parts around one that does; ends behind the first rule that lets nothing past.
  */
-export function weave(own: readonly Rule[], inherited: Outline | undefined): Item[] {
+export function weave(own: readonly Entry[], inherited: Outline | undefined): Item[] {
   const out: Item[] = [];
-  let behind: Rule | undefined;
+  let behind: Entry | undefined;
   for (const mine of [...own, undefined]) {
     if (inherited !== undefined && pushPart(out, inherited, inherited.root, behind, mine)) return out;
     if (mine === undefined) return out;
     out.push(mine);
-    if (endsEvaluation(mine)) return out;
+    if (endsChain(mine)) return out;
     behind = mine;
   }
   return out;
 }
 
-/** The rules of a run between two others (exclusive; undefined: no bound). Whether nothing further is reached. */
-function pushPart(out: Item[], outline: Outline, run: Run, from: Rule | undefined, to: Rule | undefined): boolean {
-  if (from !== undefined && compareRules(run.last, from) < 0) return false;
-  if (to !== undefined && compareRules(run.first, to) > 0) return false;
-  const cutsFront = from !== undefined && compareRules(run.first, from) < 0;
-  const cutsBack = to !== undefined && compareRules(run.last, to) > 0;
+/** The entries of a run between two others (exclusive; undefined: no bound). Whether nothing further is reached. */
+function pushPart(out: Item[], outline: Outline, run: Run, from: Entry | undefined, to: Entry | undefined): boolean {
+  if (from !== undefined && compareEntries(run.last, from) < 0) return false;
+  if (to !== undefined && compareEntries(run.first, to) > 0) return false;
+  const cutsFront = from !== undefined && compareEntries(run.first, from) < 0;
+  const cutsBack = to !== undefined && compareEntries(run.last, to) > 0;
   if (!cutsFront && !cutsBack) return pushRun(out, run);
   const items: Item[] = [];
   for (const item of run.items) {
     if (isRun(item)) pushPart(items, outline, item, from, to);
-    else if (!(from && compareRules(item, from) < 0) && !(to && compareRules(item, to) > 0)) items.push(item);
+    else if (!(from && compareEntries(item, from) < 0) && !(to && compareEntries(item, to) > 0)) items.push(item);
   }
   // A part between two own rules is hardly anyone else's.
   if (items.length === 0 || (cutsFront && cutsBack)) return pushAll(out, items);
@@ -95,7 +95,7 @@ function pushRun(out: Item[], run: Run): boolean {
 function pushAll(out: Item[], items: readonly Item[]): boolean {
   out.push(...items);
   const last = items.at(-1);
-  return last !== undefined && (isRun(last) ? last.ends : endsEvaluation(last));
+  return last !== undefined && (isRun(last) ? last.ends : endsChain(last));
 }
 
 /** The part of a run up to, or from, one of its rules: the same for every prefix that splits the run there. */
@@ -116,9 +116,9 @@ export function outlineOf(
   rootChain: string,
   runName: (run: string) => string,
 ): Outline {
-  const rules = items.flatMap(rulesOf);
+  const entries = items.flatMap(entriesOf);
   const runs = new Map<string, Run>();
-  let current: readonly Item[] = rules;
+  let current: readonly Item[] = entries;
   for (let level = 1; level <= levels && current.length > shortChain; level += 1) {
     current = groupsOf(current, level).flatMap((group, index) => {
       if (group.length < shortestRun) return group;
@@ -129,29 +129,29 @@ export function outlineOf(
       return [run];
     });
   }
-  return { root: runOf(rootChain, current), runs, rules, parts: new Map() };
+  return { root: runOf(rootChain, current), runs, entries, parts: new Map() };
 }
 
 function runOf(chain: string, items: readonly Item[]): Run {
   const first = firstOf(items);
   const last = items.at(-1);
-  if (first === undefined || last === undefined) throw new Error('a run without rules');
+  if (first === undefined || last === undefined) throw new Error('a run without entries');
   return {
     chain,
     items,
     first,
     last: isRun(last) ? last.last : last,
     size: items.reduce((sum, item) => sum + (isRun(item) ? item.size : 1), 0),
-    ends: isRun(last) ? last.ends : endsEvaluation(last),
+    ends: isRun(last) ? last.ends : endsChain(last),
     part: false,
   };
 }
 
-function rulesOf(item: Item): readonly Rule[] {
-  return isRun(item) ? item.items.flatMap(rulesOf) : [item];
+function entriesOf(item: Item): readonly Entry[] {
+  return isRun(item) ? item.items.flatMap(entriesOf) : [item];
 }
 
-function firstOf(items: readonly Item[]): Rule | undefined {
+function firstOf(items: readonly Item[]): Entry | undefined {
   const item = items[0];
   return item === undefined ? undefined : isRun(item) ? item.first : item;
 }

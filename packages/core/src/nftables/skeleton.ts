@@ -5,6 +5,7 @@
 import { portTransportNumbers } from '../firewall/protocol-traits.ts';
 import { formatAddress } from '../net/address.ts';
 import { type Family, familyBits, hostMask } from '../net/prefix.ts';
+import { kindPortSets } from './kind-ports.ts';
 import { planeLetters } from './layout.ts';
 import {
   destinationChain,
@@ -16,6 +17,8 @@ import {
   portTransportsSet,
   preroutingHookChain,
   refuseChain,
+  synDispatchChain,
+  synMap,
   tableName,
   trackChain,
   trackedSet,
@@ -40,11 +43,15 @@ export function lengthKey(family: Family, length: number): string {
 
 export function destinationMapDefinition(letter: PlaneLetter, family: Family, length: number): SetDefinition {
   const name = destinationMap(letter, family, length);
-  return { name, kind: 'map', type: `ipv${family}_addr : verdict`, counts: true };
+  return { name, kind: 'map', properties: [`type ipv${family}_addr : verdict`, 'counter'] };
 }
 
 export function trackedSetDefinition(family: Family, length: number): SetDefinition {
-  return { name: trackedSet(family, length), kind: 'set', type: `ipv${family}_addr` };
+  return { name: trackedSet(family, length), kind: 'set', properties: [`type ipv${family}_addr`] };
+}
+
+export function synMapDefinition(family: Family, length: number): SetDefinition {
+  return { name: synMap(family, length), kind: 'map', properties: [`type ipv${family}_addr : verdict`] };
 }
 
 /** One probe a length, longest first. `lengths` in any order. */
@@ -59,8 +66,15 @@ function destinationLines(letter: PlaneLetter, family: Family, lengths: readonly
  * what the router itself receives: its own firewall may rely on it. Everything else stays out of conntrack, where a
  * flood of random sources would fill the table for all.
  */
-export function trackingLines(tracked: ReadonlyMap<Family, readonly number[]>): string[] {
+export function trackingLines(
+  tracked: ReadonlyMap<Family, readonly number[]>,
+  syns: ReadonlyMap<Family, readonly number[]>,
+): string[] {
   const lines: string[] = [];
+  // RFC 9293, 3.1: of FIN, SYN, RST and ACK in octet 13, SYN alone. Loaded as three octets: see rule-text.ts.
+  if ([...syns.values()].some((lengths) => lengths.length > 0)) {
+    lines.push(`meta l4proto 6 @th,88,24 & 0x17 == 0x02 jump ${synDispatchChain}`);
+  }
   for (const [family, lengths] of tracked) {
     for (const length of longestFirst(lengths)) {
       for (const side of ['daddr', 'saddr'] as const) {
@@ -69,6 +83,13 @@ export function trackingLines(tracked: ReadonlyMap<Family, readonly number[]>): 
     }
   }
   return [...lines, 'fib daddr type != local notrack'];
+}
+
+/** `lengths` in any order; from the chains behind the maps a packet comes back unless its SYN is not to be seen. */
+export function synDispatchLines(lengths: ReadonlyMap<Family, readonly number[]>): string[] {
+  return [...lengths].flatMap(([family, each]) =>
+    longestFirst(each).map((length) => `${masked(family, 'daddr', length)} vmap @${synMap(family, length)}`),
+  );
 }
 
 /** `marksFragments`: some rule asks for IPv6 fragments, which conntrack is about to put together. */
@@ -80,13 +101,18 @@ export function trackLines(marksFragments: boolean): string[] {
 export function fixedSets(): SetDefinition[] {
   return [
     // Two words of 32 bits in network order: the key's bytes are the mark's digits.
-    { name: markSetName, kind: 'set', type: 'ipv4_addr . ipv4_addr' },
-    { name: portTransportsSet, kind: 'set', type: 'inet_proto' },
+    { name: markSetName, kind: 'set', properties: ['type ipv4_addr . ipv4_addr'] },
+    { name: portTransportsSet, kind: 'set', properties: ['type inet_proto'] },
+    ...kindPortSets.map(({ definition }) => definition),
   ];
 }
 
-export function portTransportElements(): string[] {
-  return portTransportNumbers.map(String);
+/** By set. */
+export function fixedElements(): Map<string, readonly string[]> {
+  return new Map([
+    [portTransportsSet, portTransportNumbers.map(String)],
+    ...kindPortSets.map(({ definition, elements }) => [definition.name, elements] as const),
+  ]);
 }
 
 /** The first line of each base chain. `ingressDevices`: without any there is no ingress hook. */

@@ -1,8 +1,8 @@
 /**
- * Owns what the compiler knows between two plans: the rules, and what the table holds for them. Data and look-ups only;
+ * Owns what the compiler knows between two plans: rules and filters, and what the table holds for them. Data and look-ups only;
  * changes go through a journal (change.ts).
  */
-import type { Rule } from '../firewall/rule.ts';
+import type { Entry } from '../filter/entry.ts';
 import { PrefixIndex } from '../net/prefix-index.ts';
 import type { Chain, Layout, Site } from './layout.ts';
 import { planeLetters } from './layout.ts';
@@ -24,16 +24,18 @@ export interface PlaneState {
 }
 
 export interface State {
-  /** All of them, disabled ones too. */
-  readonly rules: Map<string, Rule>;
+  /** All of them, those that are compiled to nothing too. */
+  readonly entries: Map<string, Entry>;
   readonly sites: PrefixIndex<Site>;
   readonly planes: readonly PlaneState[];
-  /** Verdict chains that count for one rule → its uuid. */
-  readonly verdictOwners: Map<string, string>;
-  /** Rules with a connection state, by the key of their prefix. */
+  /** Own chains that count for one entry → its uuid. */
+  readonly countingChains: Map<string, string>;
+  /** Entries for which conntrack must see their destination, by the key of its prefix. */
   readonly stateful: Map<string, number>;
   /** Prefixes in `stateful`, by length key. */
   readonly trackedLengths: Map<string, number>;
+  /** Prefixes with SYNs that conntrack must not see, by length key. */
+  readonly synLengths: Map<string, number>;
   /** Rules in force, by what they make necessary. */
   readonly needs: Map<'fragment marks' | 'ingress', number>;
 }
@@ -47,7 +49,7 @@ export const sharedFrom = 16;
 
 export function emptyState(planes: readonly Plane[]): State {
   return {
-    rules: new Map(),
+    entries: new Map(),
     sites: new PrefixIndex(),
     planes: planes.map((plane) => ({
       plane,
@@ -57,9 +59,10 @@ export function emptyState(planes: readonly Plane[]): State {
       parts: new Map(),
       lengths: new Map(),
     })),
-    verdictOwners: new Map(),
+    countingChains: new Map(),
     stateful: new Map(),
     trackedLengths: new Map(),
+    synLengths: new Map(),
     needs: new Map(),
   };
 }

@@ -8,9 +8,8 @@ import { tableName } from './names.ts';
 export interface SetDefinition {
   readonly name: string;
   readonly kind: 'set' | 'map';
-  readonly type: string;
-  /** Each element counts the packets that find it. */
-  readonly counts?: true;
+  /** nft's text between the braces, a property each: type, flags, size and the like; no elements. */
+  readonly properties: readonly string[];
 }
 
 interface ElementChange {
@@ -25,6 +24,7 @@ const elementsPerCommand = 500;
 export class Transaction {
   readonly #newSets = new Map<string, SetDefinition>();
   readonly #oldSets = new Map<string, SetDefinition>();
+  readonly #renewedSets = new Map<string, SetDefinition>();
   readonly #newChains = new Map<string, readonly string[]>();
   readonly #changedChains = new Map<string, readonly string[]>();
   readonly #oldChains: string[] = [];
@@ -32,7 +32,7 @@ export class Transaction {
 
   get empty(): boolean {
     return (
-      this.#newSets.size + this.#oldSets.size + this.#oldChains.length === 0 &&
+      this.#newSets.size + this.#renewedSets.size + this.#oldSets.size + this.#oldChains.length === 0 &&
       this.#newChains.size + this.#changedChains.size === 0 &&
       [...this.#elements.values()].every(({ add, remove }) => add.size + remove.size === 0)
     );
@@ -51,6 +51,11 @@ export class Transaction {
   /** A set that the same transaction was about to add is never made. */
   removeSet(definition: SetDefinition): void {
     if (!this.#newSets.delete(definition.name)) this.#oldSets.set(definition.name, definition);
+  }
+
+  /** In place of the one of that name, which goes with all of its elements: every chain that names it is changed too. */
+  renewSet(definition: SetDefinition): void {
+    this.#renewedSets.set(definition.name, definition);
   }
 
   addChain(name: string, lines: readonly string[]): void {
@@ -79,11 +84,12 @@ export class Transaction {
   /** The change of a table that is loaded. */
   changeText(mark: readonly string[]): string {
     const lines: string[] = [];
-    for (const set of this.#newSets.values()) {
-      lines.push(`add ${set.kind} ${table} ${set.name} { ${propertiesOf(set).join('; ')}; }`);
-    }
     for (const name of this.#newChains.keys()) lines.push(`add chain ${table} ${name}`);
     for (const name of this.flushedChains) lines.push(`flush chain ${table} ${name}`);
+    for (const set of this.#renewedSets.values()) lines.push(`delete ${set.kind} ${table} ${set.name}`);
+    for (const set of [...this.#renewedSets.values(), ...this.#newSets.values()]) {
+      lines.push(`add ${set.kind} ${table} ${set.name} { ${set.properties.join('; ')}; }`);
+    }
     for (const [name, rules] of [...this.#newChains, ...this.#changedChains]) {
       for (const rule of rules) lines.push(`add rule ${table} ${name} ${rule}`);
     }
@@ -108,7 +114,7 @@ export class Transaction {
     const lines = [`add table ${table}`, `delete table ${table}`, `table ${table} {`];
     for (const set of this.#newSets.values()) {
       const elements = [...(this.#elements.get(set.name)?.add ?? [])];
-      lines.push(`${set.kind} ${set.name} {`, ...propertiesOf(set));
+      lines.push(`${set.kind} ${set.name} {`, ...set.properties);
       if (elements.length > 0) lines.push(`elements = { ${elements.join(',\n')} }`);
       lines.push('}');
     }
@@ -126,10 +132,6 @@ export class Transaction {
     this.#elements.set(set, created);
     return created;
   }
-}
-
-function propertiesOf({ type, counts }: SetDefinition): string[] {
-  return counts ? [`type ${type}`, 'counter'] : [`type ${type}`];
 }
 
 function elementCommands(verb: 'add' | 'delete', set: string, elements: readonly string[]): string[] {

@@ -64,7 +64,7 @@ export function createCounters(kernel: NftKernel, now: () => Date = () => new Da
       // Elements before chains: a packet that comes in between moves its element at the next reading.
       const targets = await chainsWithTraffic(compiler().destinationMaps());
       const chains = compiler().countedChains(targets);
-      if (chains.size * rulesPerChainRead > compiler().ruleCount) return await readAll(compiler, 'gentle');
+      if (chains.size * rulesPerChainRead > compiler().entryCount) return await readAll(compiler, 'gentle');
       let began = performance.now();
       for (const chain of chains) {
         reading.note(chain, kernel.chainCounters(chain), () => compiler().counterOwners(chain), now());
