@@ -2,7 +2,7 @@
  * Kernel against meaning for one packet: what was expected, what happened, and, when they differ, the fewest rules
  * with which they still do, with the evaluator's trail and the nft text. Must never repair or excuse a difference.
  */
-import { type Evaluation, evaluate, type Verdict } from '@levee/core/firewall/evaluate.ts';
+import { type Evaluation, entryOf, evaluate, type Verdict } from '@levee/core/firewall/evaluate.ts';
 import type { Packet } from '@levee/core/firewall/packet.ts';
 import type { Rule } from '@levee/core/firewall/rule.ts';
 import { formatAddress } from '@levee/core/net/address.ts';
@@ -130,7 +130,7 @@ export async function explainDifference(
     `frame: ${probe.frames.map((frame) => Buffer.from(frame.subarray(0, 160)).toString('hex')).join('\n       ')}`,
     `built from: ${show(probe.spec)}`,
     `meaning: ${trail.verdict} by ${trail.decidedBy}`,
-    ...trail.trail.map((entry) => `  ${entry.rule.uuid}: ${entry.matched ? entry.effect : entry.mismatch}`),
+    ...trail.trail.map((entry) => `  ${entryOf(entry).uuid}: ${entry.matched ? entry.effect : entry.mismatch}`),
     `${heading} (${fewest.length}):`,
     ...fewest.map((rule) => `  ${showRule(rule)}`),
     'nft:',

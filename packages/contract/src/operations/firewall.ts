@@ -151,8 +151,11 @@ export const firewallOperations: readonly Operation[] = [
     path: '/firewall/explain',
     summary: 'Say what would happen to a packet, and why',
     description:
-      'Every rule in force for the destination is evaluated, whoever owns it; those that the caller may not read ' +
-      'appear without uuid and contents.',
+      'Every rule and filter in force for the destination is evaluated, whoever owns it; those that the caller may not ' +
+      'read appear without uuid and contents. What is left out is not known: a rule that needs it is passed, a filter that ' +
+      'needs it lets the packet on, and both say so. Limits are taken as not exceeded. Filters answer as a router does that ' +
+      'has been enforcing them for a while and has not heard of the source yet; with `statetype` `established` it has seen ' +
+      'the flow in both directions.',
     access: 'read',
     body: explainRequest,
     answer: explanation,

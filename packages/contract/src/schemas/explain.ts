@@ -4,9 +4,10 @@
  */
 import Type from 'typebox';
 import { protocolNames } from '../protocols.ts';
-import { packetTypes, stateTypes, tcpFlagNames } from './firewall-rule.ts';
+import { packetTypes, ruleActions, stateTypes, tcpFlagNames } from './firewall-rule.ts';
 
 const port = Type.Integer({ minimum: 0, maximum: 65535 });
+const octet = Type.Integer({ minimum: 0, maximum: 255 });
 
 export const explainRequest = Type.Object(
   {
@@ -18,6 +19,12 @@ export const explainRequest = Type.Object(
     ),
     packetlength: Type.Optional(Type.Integer({ minimum: 1, maximum: 65535 })),
     tcpflags: Type.Optional(Type.Array(Type.Enum([...tcpFlagNames]), { maxItems: 8 })),
+    icmp: Type.Optional(
+      Type.Object(
+        { type: Type.Optional(octet), code: Type.Optional(octet) },
+        { additionalProperties: false, description: 'Only with icmp and ipv6-icmp.' },
+      ),
+    ),
     packettype: Type.Optional(Type.Enum([...packetTypes])),
     statetype: Type.Optional(Type.Enum([...stateTypes])),
     payload: Type.Optional(Type.String({ maxLength: 90_000, description: 'Base64: the transport payload.' })),
@@ -25,14 +32,32 @@ export const explainRequest = Type.Object(
   { $id: 'ExplainRequest', additionalProperties: false },
 );
 
+const explainedEntry = Type.Object(
+  {
+    uuid: Type.Optional(Type.String()),
+    priority: Type.Optional(Type.Integer()),
+    action: Type.Optional(Type.Enum([...ruleActions], { description: 'Of a rule.' })),
+    filter: Type.Optional(Type.Integer({ description: "Of a filter: its kind's id." })),
+    kind: Type.Optional(Type.String({ description: "Of a filter: its kind's name." })),
+    matched: Type.Boolean({ description: 'Whether it is about such packets; a filter: whether it looks at them.' }),
+    code: Type.String({ description: 'Why it is not, or what it does with the packet, for programs.' }),
+    message: Type.String({ description: 'The same for people.' }),
+  },
+  { additionalProperties: true },
+);
+
 export const explanation = Type.Object(
   {
-    verdict: Type.Enum(['accept', 'drop', 'reject']),
-    decided_by: Type.String({
-      description: 'The deciding rule, or `default`; `other` when the rule is not yours to read.',
+    verdict: Type.Enum(['accept', 'drop', 'reject', 'challenge'], {
+      description:
+        "`challenge`: the router answers in the destination's place, as a SYN proxy does, and the packet goes no further.",
     }),
-    trail: Type.Array(Type.Object({ uuid: Type.Optional(Type.String()) }, { additionalProperties: true }), {
-      description: 'Every rule that covers the destination, in the order of evaluation, until one decided.',
+    decided_by: Type.String({
+      description: 'The deciding rule or filter, or `default`; `other` when it is not yours to read.',
+    }),
+    trail: Type.Array(explainedEntry, {
+      description:
+        'Every rule and then every filter that covers the destination, in the order of evaluation, until one decided.',
     }),
   },
   { $id: 'Explanation', additionalProperties: false },

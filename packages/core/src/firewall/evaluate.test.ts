@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Effect, type Evaluation, evaluate, type Verdict } from './evaluate.ts';
+import { type Effect, type Evaluation, entryOf, evaluate, type Verdict } from './evaluate.ts';
 import type { Packet } from './packet.ts';
 import { burstPackets, compareRules, type Rule, type RuleAction } from './rule.ts';
 
@@ -86,7 +86,7 @@ test('no rule at all lets the packet through by default', () => {
 });
 
 test('priority goes before creation, creation decides between equals', () => {
-  const order = (rules: Rule[]) => evaluate(rules, packet).trail.map((entry) => entry.rule.uuid);
+  const order = (rules: Rule[]) => evaluate(rules, packet).trail.map((entry) => entryOf(entry).uuid);
   const rules = [
     rule({ action: 'continue', uuid: 'third', priority: 2, sequence: 9 }),
     rule({ action: 'continue', uuid: 'first', priority: 1, sequence: 10 }),
@@ -116,13 +116,12 @@ test('the trail holds every rule up to the deciding one, in order, and the decid
       let asked = 0;
       const { trail, decidedBy } = evaluate(rules, packet, { withinLimit: () => answers[asked++] ?? true });
       const sorted = rules.toSorted(compareRules);
-      assert.deepEqual(
-        trail.map((entry) => entry.rule),
-        sorted.slice(0, trail.length),
-      );
+      assert.deepEqual(trail.map(entryOf), sorted.slice(0, trail.length));
       if (decidedBy === 'default') assert.equal(trail.length, rules.length);
-      else assert.equal(trail.at(-1)?.rule.uuid, decidedBy);
-      const limited = trail.filter((entry) => entry.matched && entry.rule.rateLimitPacketsPerSecond !== undefined);
+      else assert.equal(trail.map(entryOf).at(-1)?.uuid, decidedBy);
+      const limited = trail.filter(
+        (entry) => entry.matched && 'rule' in entry && entry.rule.rateLimitPacketsPerSecond !== undefined,
+      );
       assert.equal(asked, limited.length);
     }),
     { numRuns: 1000 },

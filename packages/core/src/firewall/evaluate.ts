@@ -1,5 +1,5 @@
 /**
- * Owns what the rules do to one packet: the verdict, the rule that decided it, and each rule passed on the way.
+ * Owns what rules and filters do to one packet: the verdict, what decided it, and each one passed on the way.
  * It is the meaning that the compiler and the kernel are held to, so it must never read `nftables/` or share code
  * with it.
  *
@@ -9,14 +9,25 @@
  * - `continue` counts and goes on;
  * - with a limit, a packet above it is discarded whatever the action (by `reject` with an answer, those at most at the
  *   limit's rate); within it `accept` accepts, and `continue`, `drop` and `reject` go on.
- * When no rule decided, the packet goes through. The packet type is a condition like any other here: that the router
- * never forwards a frame that was not addressed to it is not the rules' doing.
+ * What no rule decided goes on to the filters, by priority, then creation. Each discards the packet, has the router
+ * answer it (`challenge`), or lets it on to the next; what none of them stopped goes through. The packet type is a
+ * condition like any other here: that the router never forwards a frame that was not addressed to it is not the rules'
+ * doing.
  */
+import {
+  applyFilter,
+  type FilterEffect,
+  type FilterFacts,
+  type FilterStep,
+  nothingRemembered,
+} from '../filter/apply-filter.ts';
+import { compareEntries, type Entry, isFilter } from '../filter/entry.ts';
 import { findMismatch, type Mismatch } from './match.ts';
 import type { Packet } from './packet.ts';
-import { compareRules, type Rule } from './rule.ts';
+import type { Rule } from './rule.ts';
 
-export type Verdict = 'accept' | 'drop' | 'reject';
+/** `challenge`: the router answers in the destination's place (SYN proxy), and the packet goes no further. */
+export type Verdict = 'accept' | 'drop' | 'reject' | 'challenge';
 
 /** What a matching rule did. `passed_within_limit`: drop or reject, which discard the excess only. */
 export type Effect =
@@ -28,15 +39,21 @@ export type Effect =
   | 'dropped_over_limit'
   | 'rejected_over_limit';
 
-export type TrailEntry =
+export type RuleStep =
   | { readonly rule: Rule; readonly matched: false; readonly mismatch: Mismatch }
   | { readonly rule: Rule; readonly matched: true; readonly effect: Effect };
 
+export type TrailEntry = RuleStep | FilterStep;
+
+export function entryOf(step: TrailEntry): Entry {
+  return 'rule' in step ? step.rule : step.filter;
+}
+
 export interface Evaluation {
   readonly verdict: Verdict;
-  /** The deciding rule's uuid. */
+  /** The deciding rule's or filter's uuid. */
   readonly decidedBy: string;
-  /** Every rule looked at, in order; the deciding one last. */
+  /** Every rule and filter looked at, in order; the deciding one last. */
   readonly trail: readonly TrailEntry[];
 }
 
@@ -46,27 +63,52 @@ export interface EvaluationOptions {
    * order, and for no other: an answer may count the packet. Absent: always within.
    */
   readonly withinLimit?: (rule: Rule) => boolean;
+  /** Asked for each filter that looks at the packet, in order. Absent: a router that has seen nothing yet. */
+  readonly filters?: FilterFacts;
 }
 
-/** `decidedBy` when no rule decided. */
+/** `decidedBy` when no rule and no filter decided. */
 export const decidedByDefault = 'default';
 
-/** `rules` in any order; those of other destinations are passed with the mismatch `destination`. */
-export function evaluate(rules: readonly Rule[], packet: Packet, options: EvaluationOptions = {}): Evaluation {
+/** `entries` in any order; those of other destinations are passed with the mismatch `destination`. */
+export function evaluate(entries: readonly Entry[], packet: Packet, options: EvaluationOptions = {}): Evaluation {
   const trail: TrailEntry[] = [];
-  for (const rule of inOrder(rules)) {
-    const mismatch = findMismatch(rule, packet);
-    if (mismatch !== undefined) {
-      trail.push({ rule, matched: false, mismatch });
-      continue;
-    }
-    const limited = rule.rateLimitPacketsPerSecond !== undefined;
-    const within = !limited || (options.withinLimit?.(rule) ?? true);
-    const { effect, verdict } = apply(rule, limited, within);
-    trail.push({ rule, matched: true, effect });
-    if (verdict !== undefined) return { verdict, decidedBy: rule.uuid, trail };
+  for (const entry of inOrder(entries)) {
+    const { step, verdict } = isFilter(entry)
+      ? filterStep(applyFilter(entry, packet, options.filters ?? nothingRemembered))
+      : ruleStep(entry, packet, options);
+    trail.push(step);
+    if (verdict !== undefined) return { verdict, decidedBy: entry.uuid, trail };
   }
   return { verdict: 'accept', decidedBy: decidedByDefault, trail };
+}
+
+/** No verdict: the packet goes on. */
+interface Taken {
+  readonly step: TrailEntry;
+  readonly verdict?: Verdict;
+}
+
+function filterStep(step: FilterStep): Taken {
+  return step.matched ? { step, ...verdictOf[step.effect] } : { step };
+}
+
+const verdictOf: Readonly<Record<FilterEffect, { readonly verdict?: Verdict }>> = {
+  passed: {},
+  undecided: {},
+  challenged: { verdict: 'challenge' },
+  discarded: { verdict: 'drop' },
+  discarded_over_meter: { verdict: 'drop' },
+  discarded_over_limit: { verdict: 'drop' },
+};
+
+function ruleStep(rule: Rule, packet: Packet, options: EvaluationOptions): Taken {
+  const mismatch = findMismatch(rule, packet);
+  if (mismatch !== undefined) return { step: { rule, matched: false, mismatch } };
+  const limited = rule.rateLimitPacketsPerSecond !== undefined;
+  const within = !limited || (options.withinLimit?.(rule) ?? true);
+  const { effect, verdict } = apply(rule, limited, within);
+  return { step: { rule, matched: true, effect }, ...(verdict && { verdict }) };
 }
 
 /** No verdict: the packet goes on to the next rule. */
@@ -89,10 +131,10 @@ function apply(rule: Rule, limited: boolean, within: boolean): { effect: Effect;
 }
 
 /** Many packets against one set: a list that is in order already is not sorted again. */
-function inOrder(rules: readonly Rule[]): readonly Rule[] {
-  for (let index = 1; index < rules.length; index += 1) {
-    const [before, after] = [rules[index - 1], rules[index]];
-    if (before && after && compareRules(before, after) > 0) return rules.toSorted(compareRules);
+function inOrder(entries: readonly Entry[]): readonly Entry[] {
+  for (let index = 1; index < entries.length; index += 1) {
+    const [before, after] = [entries[index - 1], entries[index]];
+    if (before && after && compareEntries(before, after) > 0) return entries.toSorted(compareEntries);
   }
-  return rules;
+  return entries;
 }

@@ -67,6 +67,7 @@ for (const [what, wire, facts] of [
   ['hopopt is a header in IPv6', { ...base6, protocol: 'hopopt' }, { upperProtocol: undefined, extensionHeaders: [0] }],
   ['hopopt is number 0 in IPv4', { ...base, protocol: 'hopopt' }, { upperProtocol: 0, extensionHeaders: [] }],
   ['ah ends the headers', { ...base6, protocol: 'ah' }, { upperProtocol: 51, extensionHeaders: [] }],
+  ['an ICMP message has a type and a code', { ...base, protocol: 'icmp', icmp: { type: 8 } }, { icmpType: 8 }],
   ['no flags is a known fact', { ...base, protocol: 'tcp', tcpflags: [] }, { tcpFlags: 0 }],
   ['one port may be left out', { ...base, port: { dst: 53 } }, { sourcePort: undefined, destinationPort: 53 }],
 ] as const) {
@@ -87,6 +88,9 @@ for (const [wire, field, code] of [
   [{ ...base, port: { dst: { start: 53 } } }, '/port/dst', 'wrong_type'],
   [{ ...base, protocol: 'icmp', port: { dst: 53 } }, '/port', 'ports_without_transport'],
   [{ ...base, tcpflags: ['syn'] }, '/tcpflags', 'tcpflags_without_tcp'],
+  [{ ...base, icmp: { type: 8 } }, '/icmp', 'icmp_without_icmp'],
+  [{ ...base, protocol: 'icmp', icmp: { type: 256 } }, '/icmp/type', 'out_of_range'],
+  [{ ...base, protocol: 'icmp', icmp: { kind: 8 } }, '/icmp/kind', 'unknown_field'],
   [{ ...base, packetlength: 0 }, '/packetlength', 'out_of_range'],
   [{ ...base, payload: 'abc' }, '/payload', 'not_allowed'],
   [{ ...base, payload: 'ab c=' }, '/payload', 'not_allowed'],

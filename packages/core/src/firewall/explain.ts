@@ -1,20 +1,23 @@
 /**
  * Owns the answer to "what would happen to this packet": the request's unknown fields to a packet, the evaluation to
- * the wire. Never finds the rules: the caller hands over those that routers enforce for the destination.
+ * the wire. Never finds rules and filters: the caller hands over those that routers enforce for the destination.
  *
  * What the request leaves out is not known, and a rule that needs it is passed with a code ending in `_unknown` and
  * the words "not given". Two facts have a default: `packettype` is host (routers forward nothing else) and a packet is
  * no fragment. `any` and `ip` as protocol leave the protocol open. `tcp` is TCP without option 30, `mptcp` with it. For
  * IPv6 an extension header's word says that the header is there and leaves open what follows it (behind `ah` and
  * `mobility-header` a router does not look).
- * Rate limits are taken as not exceeded; the sentence says what happens beyond.
+ * Rate limits and filters' meters are taken as not exceeded; the sentence says what happens beyond. To a filter the source
+ * is unknown and the filter has settled: only `statetype` established says that the router saw the flow in both directions.
  */
 import { type ProtocolName, protocolNames, protocolNumbers } from '@levee/contract/protocols.ts';
+import type { Entry } from '../filter/entry.ts';
+import { renderFilterStep } from '../filter/filter-trail-text.ts';
 import { formatAddress } from '../net/address.ts';
 import { prefixContainsAddress } from '../net/prefix.ts';
 import { readAddress } from '../net/read.ts';
 import { type Path, type Problem, problem, showReceived } from '../problem.ts';
-import { decidedByDefault, evaluate, type Verdict } from './evaluate.ts';
+import { decidedByDefault, entryOf, evaluate, type TrailEntry, type Verdict } from './evaluate.ts';
 import type { Packet } from './packet.ts';
 import { familyOfProtocol, hasPorts, isSkippedHeader, mptcpOptionKind, portProtocolNames } from './protocol-traits.ts';
 import type { Rule } from './rule.ts';
@@ -37,6 +40,7 @@ const requestFields = [
   'port',
   'packetlength',
   'tcpflags',
+  'icmp',
   'packettype',
   'statetype',
   'payload',
@@ -69,6 +73,7 @@ export function parsePacket(wire: unknown): ParsedPacket {
     // A packet may well have no flag set; a rule may not ask for none.
     Array.isArray(value) && value.length === 0 ? 0 : readTcpFlags(value, path, problems),
   );
+  const icmp = optional('icmp', (value, path) => readIcmp(value, path, problems));
   const packetType = optional('packettype', (value, path) => readWord(value, packetTypes, path, problems));
   const state = optional('statetype', (value, path) => readWord(value, connectionStates, path, problems));
   const payload = optional('payload', (value, path) => readBase64(value, path, problems));
@@ -85,6 +90,7 @@ export function parsePacket(wire: unknown): ParsedPacket {
       ...protocolFacts(protocol, destination.family),
       ...ports,
       ...(flags !== undefined && { tcpFlags: flags }),
+      ...icmp,
       ...(length !== undefined && { totalLengthBytes: length }),
       packetType: packetType ?? 'host',
       ...(state !== undefined && { connectionState: state }),
@@ -106,6 +112,20 @@ function readPorts(value: unknown, path: Path, problems: Problem[]) {
     ...(source !== undefined && { sourcePort: source }),
     ...(destination !== undefined && { destinationPort: destination }),
   };
+}
+
+const octetBounds = { minimum: 0, maximum: 255 } as const;
+
+function readIcmp(value: unknown, path: Path, problems: Problem[]) {
+  const fields = readObject(value, path, problems);
+  if (fields === undefined) return undefined;
+  refuseUnknownFields(fields, ['type', 'code'], path, problems);
+  const read = (name: 'type' | 'code') => {
+    const octet = fieldOf(fields, name);
+    return octet === undefined ? undefined : readInteger(octet, octetBounds, [...path, name], problems);
+  };
+  const [type, code] = [read('type'), read('code')];
+  return { ...(type !== undefined && { icmpType: type }), ...(code !== undefined && { icmpCode: code }) };
 }
 
 /** RFC 4648, 4, with padding. */
@@ -143,6 +163,10 @@ function checkTogether(
     const sentence = `is allowed only with the protocols tcp and mptcp, received the protocol ${protocol}`;
     problems.push(problem(['tcpflags'], 'tcpflags_without_tcp', sentence));
   }
+  if (fieldOf(fields, 'icmp') !== undefined && protocol !== 'icmp' && protocol !== 'ipv6-icmp') {
+    const sentence = `is allowed only with the protocols icmp and ipv6-icmp, received the protocol ${protocol}`;
+    problems.push(problem(['icmp'], 'icmp_without_icmp', sentence));
+  }
 }
 
 function protocolFacts(
@@ -160,8 +184,8 @@ function protocolFacts(
   };
 }
 
-/** One rule on the way, on the wire. Of a rule that the caller may not read, only that it was passed. */
-export type ExplainedRule =
+/** One rule or filter on the way, on the wire. Of one that the caller may not read, only that it was passed. */
+export type ExplainedEntry =
   | {
       readonly uuid: string;
       readonly priority: number;
@@ -171,43 +195,60 @@ export type ExplainedRule =
       readonly code: string;
       readonly message: string;
     }
+  | {
+      readonly uuid: string;
+      readonly priority: number;
+      /** The kind's id and name. */
+      readonly filter: number;
+      readonly kind: string;
+      readonly matched: boolean;
+      readonly code: string;
+      readonly message: string;
+    }
   | { readonly matched: boolean; readonly code: 'other'; readonly message: string };
 
 export interface Explanation {
   readonly verdict: Verdict;
-  /** A uuid, `default`, or `other`: a rule that the caller may not read. */
+  /** A uuid, `default`, or `other`: a rule or filter that the caller may not read. */
   readonly decided_by: string;
-  readonly trail: readonly ExplainedRule[];
+  readonly trail: readonly ExplainedEntry[];
 }
 
 /**
- * `rules`: those in force; the ones whose destination does not cover the packet's are left out of the trail.
- * `mayRead`: whether the caller may see the rule's contents; absent: all.
+ * `entries`: those in force; the ones whose destination does not cover the packet's are left out of the trail.
+ * `mayRead`: whether the caller may see what they are; absent: all.
  */
 export function explain(
-  rules: readonly Rule[],
+  entries: readonly Entry[],
   packet: Packet,
-  mayRead: (rule: Rule) => boolean = () => true,
+  mayRead: (entry: Entry) => boolean = () => true,
 ): Explanation {
   const destination = { family: packet.family, value: packet.destination };
-  const covering = rules.filter((rule) => prefixContainsAddress(rule.dst, destination));
+  const covering = entries.filter((entry) => prefixContainsAddress(entry.dst, destination));
   const { verdict, decidedBy, trail } = evaluate(covering, packet);
-  const decider = trail.at(-1)?.rule;
-  const hidden = decidedBy !== decidedByDefault && decider !== undefined && !mayRead(decider);
+  const last = trail.at(-1);
+  const hidden = decidedBy !== decidedByDefault && last !== undefined && !mayRead(entryOf(last));
   return {
     verdict,
     decided_by: hidden ? 'other' : decidedBy,
-    trail: trail.map((entry): ExplainedRule => {
-      const { rule, matched } = entry;
-      if (!mayRead(rule)) return { matched, code: 'other', message: 'a rule that is not yours to read' };
-      return {
-        uuid: rule.uuid,
-        priority: rule.priority,
-        action: rule.action,
-        matched,
-        code: matched ? entry.effect : entry.mismatch,
-        message: matched ? renderEffect(entry.effect, rule) : renderMismatch(entry.mismatch, rule, packet),
-      };
+    trail: trail.map((step): ExplainedEntry => {
+      if (mayRead(entryOf(step))) return explainStep(step, packet);
+      const what = 'rule' in step ? 'rule' : 'filter';
+      return { matched: step.matched, code: 'other', message: `a ${what} that is not yours to read` };
     }),
   };
+}
+
+function explainStep(step: TrailEntry, packet: Packet): ExplainedEntry {
+  const { matched } = step;
+  const code = matched ? step.effect : step.mismatch;
+  if ('filter' in step) {
+    const { uuid, priority, kind } = step.filter;
+    return { uuid, priority, filter: kind.id, kind: kind.name, matched, code, message: renderFilterStep(step, packet) };
+  }
+  const { uuid, priority, action } = step.rule;
+  const message = step.matched
+    ? renderEffect(step.effect, step.rule)
+    : renderMismatch(step.mismatch, step.rule, packet);
+  return { uuid, priority, action, matched, code, message };
 }

@@ -1,5 +1,5 @@
 /**
- * Owns the sentences in which a trail is told to people: what the rule wanted, what the packet had, what was done.
+ * Owns the sentences in which a trail tells people of a rule: what it wanted, what the packet had, what was done.
  * Never decides a match.
  */
 import { formatAddress } from '../net/address.ts';
@@ -91,18 +91,18 @@ export function renderEffect(effect: Effect, rule: Rule): string {
   }
 }
 
-function addressText(packet: Packet, value: bigint): string {
+export function addressText(packet: Packet, value: bigint): string {
   return formatAddress({ family: packet.family, value });
 }
 
-function rangeText(range: AddressRange): string {
+export function rangeText(range: AddressRange): string {
   const prefix = prefixOfRange(range);
   if (prefix) return formatPrefix(prefix);
   const { family, start, end } = range;
   return `${formatAddress({ family, value: start })} to ${formatAddress({ family, value: end })}`;
 }
 
-function portsText(range: PortRange | undefined): string {
+export function portsText(range: PortRange | undefined): string {
   if (range === undefined) return 'any';
   return range.start === range.end ? String(range.start) : `${range.start} to ${range.end}`;
 }

@@ -1,11 +1,13 @@
 /**
- * Says what the routers would do to a packet. Every rule in force that covers the destination takes part, whoever
+ * Says what the routers would do to a packet. Every rule and filter in force that covers the destination takes part, whoever
  * owns it, because the kernel evaluates them all; the caller sees the contents of those that it may read.
  */
+import { filterKind } from '@levee/core/filter/catalogue.ts';
+import type { Entry } from '@levee/core/filter/entry.ts';
+import { parseFilter } from '@levee/core/filter/parse-filter.ts';
 import { type Explanation, explain } from '@levee/core/firewall/explain.ts';
 import type { Packet } from '@levee/core/firewall/packet.ts';
 import { parseRule } from '@levee/core/firewall/parse.ts';
-import type { Rule } from '@levee/core/firewall/rule.ts';
 import { formatAddress } from '@levee/core/net/address.ts';
 import type { Caller } from './caller.ts';
 import type { Executor } from './executor.ts';
@@ -13,13 +15,19 @@ import { done, type Outcome, refuse } from './outcome.ts';
 import { holds } from './own-space.ts';
 import { mayRead } from './read-rules.ts';
 
+/** One statement, so that rules and filters are of one moment. */
 const coveringStatement = {
-  name: 'rules_covering',
-  text: `select uuid::text as uuid, sequence, owner_uuid::text as owner_uuid, provider_uuid::text as provider_uuid, fields
-    from firewall_rule where dst >>= $1::cidr and deletion_marked_at is null`,
+  name: 'entries_covering',
+  text: `select 'rule' as what, uuid::text as uuid, sequence, owner_uuid::text as owner_uuid,
+      provider_uuid::text as provider_uuid, fields
+    from firewall_rule where dst >>= $1::cidr and deletion_marked_at is null
+    union all
+    select 'filter', uuid::text, sequence, owner_uuid::text, provider_uuid::text, fields
+    from filter where dst >>= $1::cidr and deletion_marked_at is null`,
 };
 
 interface CoveringRow {
+  readonly what: 'rule' | 'filter';
   readonly uuid: string;
   readonly sequence: number;
   readonly owner_uuid: string;
@@ -37,12 +45,25 @@ export async function explainPacket(executor: Executor, caller: Caller, packet: 
     });
   }
   const rows = await executor.rows<CoveringRow>(coveringStatement, [dst]);
-  const readable = new Set<Rule>();
-  const rules = rows.map((row) => {
-    const parsed = parseRule(row.fields, { uuid: row.uuid, sequence: row.sequence });
-    if (!parsed.ok) throw new Error(`rule ${row.uuid} is stored with fields that do not parse`);
-    if (mayRead(caller, row)) readable.add(parsed.rule);
-    return parsed.rule;
+  const readable = new Set<Entry>();
+  const entries = rows.flatMap((row) => {
+    const entry = entryOf(row);
+    if (entry && mayRead(caller, row)) readable.add(entry);
+    return entry ?? [];
   });
-  return done(explain(rules, packet, (rule) => readable.has(rule)));
+  return done(explain(entries, packet, (entry) => readable.has(entry)));
+}
+
+/** Undefined: a filter of a kind that a newer release knows. Nothing here enforces it. */
+function entryOf({ what, uuid, sequence, fields }: CoveringRow): Entry | undefined {
+  if (what === 'rule') {
+    const parsed = parseRule(fields, { uuid, sequence });
+    if (parsed.ok) return parsed.rule;
+  } else {
+    const parsed = parseFilter(fields, { uuid, sequence });
+    if (parsed.ok) return parsed.filter;
+    const { filter } = fields as { readonly filter: number };
+    if (filterKind(filter) === undefined) return undefined;
+  }
+  throw new Error(`${what} ${uuid} is stored with fields that do not parse`);
 }
