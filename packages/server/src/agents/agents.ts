@@ -45,7 +45,7 @@ export async function startAgents(
   const writer = createReportWriter(database.pool, registry);
   const hub = createStreamHub(database.pool, tail, {
     heartbeatSeconds: options.heartbeatSeconds ?? agentHeartbeatSeconds,
-    rulesPerLine: agentRulesPerLine,
+    objectsPerLine: agentRulesPerLine,
     cursors,
     mayRead: (router) => registry.knows(router.keyHash),
     ...(options.stalledMilliseconds !== undefined && { stalledMilliseconds: options.stalledMilliseconds }),

@@ -1,21 +1,23 @@
 /**
  * Brings every connected router from the cursor that it has to the present, and keeps it there. A change is written as
- * one line for all of them. A router that does not read is dropped: it comes back with its cursor. Never answers for
+ * one line for all of them, but to routers that have one of its tunnels. A router that does not read is dropped: it comes back with its cursor. Never answers for
  * what a router has applied; that comes by its reports.
  */
 import type { ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { type ChangesSince, changesSince, readHorizon } from '../store/change-log.ts';
-import type { ChangeTail } from '../store/change-tail.ts';
+import type { Changes, ChangeTail } from '../store/change-tail.ts';
 import { type Cursor, compareCursors, formatCursor } from '../store/cursor.ts';
+import { readPresentTunnels } from '../store/present-tunnels.ts';
 import { openSnapshot } from '../store/snapshot.ts';
 import type { KnownRouter } from './router-registry.ts';
 import {
-  changesLine,
+  chunkLine,
   heartbeatLine,
   helloLine,
-  rulesLine,
+  type SharedChange,
+  sharedChange,
   snapshotBeginLine,
   snapshotEndLine,
 } from './stream-lines.ts';
@@ -31,7 +33,8 @@ export interface StreamHub {
 
 export interface HubOptions {
   readonly heartbeatSeconds: number;
-  readonly rulesPerLine: number;
+  /** Rules, filters or tunnels. */
+  readonly objectsPerLine: number;
   readonly cursors: WireCursors;
   readonly stalledMilliseconds?: number;
   /** False ends the stream: the router is gone or has another key. */
@@ -50,6 +53,11 @@ const CATCH_UP_BATCH = 5_000;
 const LONGEST_LINE_BYTES = 32 * 1024 * 1024;
 /** Each holds a connection and a transaction while it is sent. */
 const SNAPSHOTS_AT_ONCE = 4;
+
+interface CaughtUp {
+  readonly changes: ChangesSince;
+  readonly shared: SharedChange;
+}
 
 interface Stream {
   readonly response: ServerResponse;
@@ -71,8 +79,8 @@ class Hub implements StreamHub {
   readonly #heartbeat: NodeJS.Timeout;
   readonly #snapshotQueue: (() => void)[] = [];
   #snapshots = 0;
-  readonly #catchingUp = new Map<string, Promise<{ changes: ChangesSince; line: Buffer }>>();
-  #last: { changes: ChangesSince; line: Buffer } | undefined;
+  readonly #catchingUp = new Map<string, Promise<CaughtUp>>();
+  #last: { changes: Changes; shared: SharedChange } | undefined;
 
   constructor(pool: pg.Pool, tail: ChangeTail, options: HubOptions) {
     this.#pool = pool;
@@ -125,6 +133,7 @@ class Hub implements StreamHub {
         continue;
       }
       const joined = await this.#tail.join(cursor, {
+        routerUuid: stream.router.uuid,
         changes: (changes) => this.#send(stream, changes),
         gap: () => void stream.response.destroy(),
       });
@@ -138,7 +147,10 @@ class Hub implements StreamHub {
         cursor = undefined;
         continue;
       }
-      const { changes, line } = await this.#catchUp(cursor);
+      const { changes, shared } = await this.#catchUp(cursor);
+      const { uuid } = stream.router;
+      const own = (await readPresentTunnels(this.#pool, [...changes.tunnels], [uuid])).get(uuid);
+      const line = own === undefined ? shared.line : shared.lineWith(own);
       if (line.length > LONGEST_LINE_BYTES) {
         cursor = undefined;
         continue;
@@ -151,12 +163,12 @@ class Hub implements StreamHub {
   }
 
   /** Routers that come back together mostly stand at the same place. */
-  #catchUp(cursor: Cursor): Promise<{ changes: ChangesSince; line: Buffer }> {
+  #catchUp(cursor: Cursor): Promise<CaughtUp> {
     const key = formatCursor(cursor);
     const present = this.#catchingUp.get(key);
     if (present !== undefined) return present;
     const reading = changesSince(this.#pool, cursor, CATCH_UP_BATCH)
-      .then((changes) => ({ changes, line: changesLine(changes, this.#options.cursors.write(changes.cursor)) }))
+      .then((changes) => ({ changes, shared: sharedChange(changes, this.#options.cursors.write(changes.cursor)) }))
       .finally(() => this.#catchingUp.delete(key));
     this.#catchingUp.set(key, reading);
     return reading;
@@ -166,14 +178,14 @@ class Hub implements StreamHub {
     await this.#snapshotTurn();
     try {
       if (stream.response.destroyed) return undefined;
-      const snapshot = await openSnapshot(this.#pool, this.#options.rulesPerLine);
+      const snapshot = await openSnapshot(this.#pool, this.#options.objectsPerLine, stream.router.uuid);
       try {
         await this.#writeWhole(stream, snapshotBeginLine);
         for (;;) {
-          const rules = await snapshot.next();
+          const chunk = await snapshot.next();
           if (stream.response.destroyed) return undefined;
-          if (rules.length === 0) break;
-          await this.#writeWhole(stream, rulesLine(rules));
+          if (chunk === undefined) break;
+          await this.#writeWhole(stream, chunkLine(chunk));
         }
       } finally {
         await snapshot.close();
@@ -193,16 +205,18 @@ class Hub implements StreamHub {
     this.#snapshots++;
   }
 
-  #send(stream: Stream, changes: ChangesSince): void {
+  #send(stream: Stream, changes: Changes): void {
     if (this.#last?.changes !== changes) {
-      this.#last = { changes, line: changesLine(changes, this.#options.cursors.write(changes.cursor)) };
+      this.#last = { changes, shared: sharedChange(changes, this.#options.cursors.write(changes.cursor)) };
     }
-    if (this.#last.line.length > LONGEST_LINE_BYTES) {
+    const own = changes.ends.get(stream.router.uuid);
+    const line = own === undefined ? this.#last.shared.line : this.#last.shared.lineWith(own);
+    if (line.length > LONGEST_LINE_BYTES) {
       // Its cursor is before this change: coming back, it is offered the same line and gets a snapshot instead.
       stream.response.destroy();
       return;
     }
-    this.#write(stream, this.#last.line);
+    this.#write(stream, line);
   }
 
   #write(stream: Stream, line: Buffer): boolean {

@@ -16,8 +16,9 @@ export interface ChangeEntry extends Cursor {
   readonly atMilliseconds: number;
 }
 
-/** A rule as it is now, for a router. */
-export interface PresentRule {
+/** A rule or a filter as it is now, for every router alike. */
+export interface PresentObject {
+  readonly kind: 'firewall_rule' | 'filter';
   readonly uuid: string;
   readonly sequence: number;
   /** JSON text of the canonical wire fields. */
@@ -34,8 +35,12 @@ export interface ChangesSince {
    * that of one moment, but the cursor stays before them: they are read again.
    */
   readonly unsettled: readonly ChangeEntry[];
-  readonly upsert: ReadonlyMap<string, PresentRule>;
+  /** Rules and filters that are there. */
+  readonly upsert: ReadonlyMap<string, PresentObject>;
+  /** Rules and filters that are gone, or marked for deletion. */
   readonly remove: readonly string[];
+  /** Tunnels that changed; what each router has of them now `present-tunnels.ts` reads. */
+  readonly tunnels: ReadonlySet<string>;
   /** The last row that was read, or where reading began. */
   readonly last: Cursor;
   /** False: there is more; read on from `cursor`, or, when something is unsettled, after `last`. */
@@ -70,14 +75,15 @@ export type Statements = Pick<pg.ClientBase, 'query'> | Pick<pg.Pool, 'query'>;
 /**
  * "with ties" on xid: a transaction's entries are never torn apart, however many they are.
  *
- * "offset 0" keeps the look-up of the rule one by uuid: planned as a join for the limit's thousands of entries, it reads
- * the whole table for the one entry that there is nearly always (50 ms at 100 000 rules, 0.1 ms this way).
+ * "offset 0" keeps the look-up of the object one by uuid: planned as a join for the limit's thousands of entries, it reads
+ * the whole table for the one entry that there is nearly always (50 ms at 100 000 rules, 0.1 ms this way). Of the two
+ * tables only that of the entry's kind is looked into.
  */
 const READ = `select c.xid::text as xid, c.position, c.kind, c.object_uuid::text as object_uuid,
     (extract(epoch from c.at) * 1000)::float8 as at_ms,
     c.xid < pg_snapshot_xmin(pg_current_snapshot()) as settled,
     case when c.xid >= pg_snapshot_xmin(pg_current_snapshot()) then pg_current_snapshot()::text end as snapshot,
-    r.sequence, r.fields::text as fields
+    o.sequence, o.fields::text as fields
   from (
     select * from change
     where (xid, position) > ($1::xid8, $2::int8)
@@ -87,8 +93,12 @@ const READ = `select c.xid::text as xid, c.position, c.kind, c.object_uuid::text
   ) c
   left join lateral (
     select sequence, fields from firewall_rule
-    where c.kind = 'firewall_rule' and uuid = c.object_uuid and deletion_marked_at is null offset 0
-  ) r on true
+    where c.kind = 'firewall_rule' and uuid = c.object_uuid and deletion_marked_at is null
+    union all
+    select sequence, fields from filter
+    where c.kind = 'filter' and uuid = c.object_uuid and deletion_marked_at is null
+    offset 0
+  ) o on true
   order by c.xid, c.position`;
 
 /** Throws what the driver throws. `limit` entries, and the rest of the last one's transaction. */
@@ -106,8 +116,9 @@ export async function changesSince(
   });
   const entries: ChangeEntry[] = [];
   const unsettled: ChangeEntry[] = [];
-  const upsert = new Map<string, PresentRule>();
+  const upsert = new Map<string, PresentObject>();
   const remove = new Set<string>();
+  const tunnels = new Set<string>();
   for (const row of rows) {
     const entry: ChangeEntry = {
       xid: Number(row.xid),
@@ -117,9 +128,11 @@ export async function changesSince(
       atMilliseconds: row.at_ms,
     };
     (row.settled && after === undefined ? entries : unsettled).push(entry);
-    if (row.kind !== 'firewall_rule') continue;
-    if (row.fields === null || row.sequence === null) remove.add(row.object_uuid);
-    else upsert.set(row.object_uuid, { uuid: row.object_uuid, sequence: row.sequence, fields: row.fields });
+    const { kind, object_uuid: uuid, sequence, fields } = row;
+    if (kind === 'tunnel') tunnels.add(uuid);
+    if (kind !== 'firewall_rule' && kind !== 'filter') continue;
+    if (fields === null || sequence === null) remove.add(uuid);
+    else upsert.set(uuid, { kind, uuid, sequence, fields });
   }
   const settled = entries.at(-1);
   const last = unsettled.at(-1) ?? settled;
@@ -129,6 +142,7 @@ export async function changesSince(
     unsettled,
     upsert,
     remove: [...remove],
+    tunnels,
     last: last === undefined ? from : { xid: last.xid, position: last.position },
     complete: rows.length < limit,
     snapshot: rows.find((row) => row.snapshot !== null)?.snapshot ?? undefined,

@@ -5,19 +5,29 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import { type ChangesSince, changesSince, readHorizon } from './change-log.ts';
+import { type ChangeEntry, type ChangesSince, changesSince, readHorizon } from './change-log.ts';
 import { type Cursor, compareCursors } from './cursor.ts';
 import type { Database } from './database.ts';
 import { followLog } from './log-history.ts';
 import { readLogIdentity } from './log-identity.ts';
 import { newUuid } from './new-uuid.ts';
+import { readPresentTunnels, type TunnelsOfRouters } from './present-tunnels.ts';
+
+/** A reading as it is handed out. */
+export interface Changes extends ChangesSince {
+  /** What the subscribers' routers have of `tunnels` now; a router that is not in it has none of them. */
+  readonly ends: TunnelsOfRouters;
+}
 
 export interface TailSubscriber {
+  /** Whose tunnels it wants to know; absent: nobody's. */
+  readonly routerUuid?: string;
   /**
    * In order. `changes.cursor` never goes back. An entry that was handed out unsettled comes again, settled, in
-   * `entries`, but its object is then no longer in `upsert` or `remove`: its state has been handed out.
+   * `entries`, but its object is then no longer in `upsert`, `remove` or `tunnels`: its state has been handed out.
+   * Many tunnels come in parts, which have nothing else and the cursor from before.
    */
-  changes(changes: ChangesSince): void;
+  changes(changes: Changes): void;
   /** Entries were missed (pruned while the database was away, or another database answers now): read a snapshot. */
   gap(): void;
 }
@@ -58,6 +68,8 @@ const BATCH = 5_000;
 const NOTIFY_MILLISECONDS = 5;
 /** When something is committed but not settled, look again after this, doubling up to the poll. */
 const HELD_MILLISECONDS = 2;
+/** Of tunnels, in memory at once: what a part is made of that is handed out. */
+const ENDS_AT_ONCE = 20_000;
 const WARN_MILLISECONDS = 5_000;
 const WARN_AGAIN_MILLISECONDS = 60_000;
 
@@ -94,6 +106,8 @@ class Tail implements ChangeTail {
   #client: pg.Client | undefined;
   #stopped = false;
   #awake = false;
+  /** A reading is under way whose subscribers are fixed: whoever joins now would miss its tunnels. */
+  #reading = false;
   #rouse: (() => void) | undefined;
   /** The database snapshot up to which unsettled entries were handed out. */
   #seen: string | undefined;
@@ -125,9 +139,8 @@ class Tail implements ChangeTail {
 
   join(cursor: Cursor, subscriber: TailSubscriber): Promise<(() => void) | false> {
     if (this.#stopped) return Promise.resolve(false);
-    if (this.connected && compareCursors(cursor, this.cursor) === 0 && this.#early.size === 0) {
-      return Promise.resolve(this.subscribe(subscriber));
-    }
+    const present = compareCursors(cursor, this.cursor) === 0 && this.#early.size === 0;
+    if (this.connected && present && !this.#reading) return Promise.resolve(this.subscribe(subscriber));
     return new Promise((resolve) => {
       this.#joiners.push({ cursor, subscriber, resolve });
       this.#rouseNow();
@@ -257,7 +270,9 @@ class Tail implements ChangeTail {
       const changes = await changesSince(client, this.cursor, BATCH, { ...(after && { after }), seen: this.#seen });
       snapshot ??= changes.snapshot;
       if (after !== undefined || changes.unsettled.length > 0) after = changes.last;
-      this.#hand(this.#withoutRepeats(changes));
+      const rest = await this.#handTunnels(client, this.#freshIn(changes));
+      this.#remember(changes);
+      this.#hand(rest);
       if (changes.complete || this.#stopped) break;
     }
     if (this.#early.size === 0) this.#seen = undefined;
@@ -266,21 +281,39 @@ class Tail implements ChangeTail {
     await this.#admit(client);
   }
 
-  /** Takes away the objects whose state was handed out before, while their entries were unsettled. */
-  #withoutRepeats(changes: ChangesSince): ChangesSince {
+  /** Without the objects whose state was handed out before, while their entries were unsettled. */
+  #freshIn(changes: ChangesSince): ChangesSince {
     const early = this.#early;
-    const none = early.size === 0;
-    const unsettled = changes.unsettled.filter((entry) => !early.has(keyOf(entry)));
-    const fresh = new Set(unsettled.map((entry) => entry.objectUuid));
-    for (const entry of changes.entries) if (!early.delete(keyOf(entry))) fresh.add(entry.objectUuid);
-    for (const entry of unsettled) early.add(keyOf(entry));
-    if (none) return changes;
+    if (early.size === 0) return changes;
+    const isNew = (entry: ChangeEntry) => !early.has(keyOf(entry));
+    const unsettled = changes.unsettled.filter(isNew);
+    const fresh = new Set([...unsettled, ...changes.entries.filter(isNew)].map((entry) => entry.objectUuid));
     return {
       ...changes,
       unsettled,
       upsert: new Map([...changes.upsert].filter(([uuid]) => fresh.has(uuid))),
       remove: changes.remove.filter((uuid) => fresh.has(uuid)),
+      tunnels: new Set([...changes.tunnels].filter((uuid) => fresh.has(uuid))),
     };
+  }
+
+  #remember(changes: ChangesSince): void {
+    for (const entry of changes.entries) this.#early.delete(keyOf(entry));
+    for (const entry of changes.unsettled) this.#early.add(keyOf(entry));
+  }
+
+  /** Returns what is left to hand out: all of it, or all but the tunnels that went ahead. */
+  async #handTunnels(client: pg.Client, changes: ChangesSince): Promise<Changes> {
+    this.#reading = changes.tunnels.size > 0;
+    try {
+      const parts = partsOf(client, changes, routersOf(this.#subscribers), this.cursor);
+      for (let part = await parts.next(); ; part = await parts.next()) {
+        if (part.done === true) return part.value;
+        for (const subscriber of [...this.#subscribers]) subscriber.changes(part.value);
+      }
+    } finally {
+      this.#reading = false;
+    }
   }
 
   /** States stay `pending` and cursors stand still while a transaction stays open: whoever runs it should know. */
@@ -296,7 +329,7 @@ class Tail implements ChangeTail {
     this.#warn(`changes have waited ${seconds} s for an older transaction to end: ${await oldestWriter(client)}`);
   }
 
-  #hand(changes: ChangesSince): void {
+  #hand(changes: Changes): void {
     this.cursor = changes.cursor;
     if (changes.entries.length === 0 && changes.unsettled.length === 0) return;
     for (const subscriber of [...this.#subscribers]) subscriber.changes(changes);
@@ -317,7 +350,8 @@ class Tail implements ChangeTail {
       const from = near.map((joiner) => joiner.cursor).sort(compareCursors)[0];
       if (from === undefined) continue;
       // The same reading for all of them: whoever stands further on gets a little again, in its present state.
-      const missed = await this.#missedSince(client, from).catch((error: Error) => {
+      const routers = routersOf(near.map(({ subscriber }) => subscriber));
+      const missed = await this.#missedSince(client, from, routers).catch((error: Error) => {
         this.#joiners.unshift(...near);
         throw error;
       });
@@ -333,7 +367,7 @@ class Tail implements ChangeTail {
   }
 
   /** Undefined when it is more than a page of settled entries: those are read by the joiner itself. */
-  async #missedSince(client: pg.Client, cursor: Cursor): Promise<ChangesSince[] | undefined> {
+  async #missedSince(client: pg.Client, cursor: Cursor, routers: readonly string[]): Promise<Changes[] | undefined> {
     const first = await changesSince(client, cursor, BATCH);
     if (!first.complete && first.unsettled.length === 0) return undefined;
     const pages = [first];
@@ -341,8 +375,43 @@ class Tail implements ChangeTail {
       page = await changesSince(client, first.cursor, BATCH, { after: page.last });
       pages.push(page);
     }
-    return pages.filter((page) => page.entries.length > 0 || page.unsettled.length > 0);
+    const missed: Changes[] = [];
+    for (const page of pages.filter(({ entries, unsettled }) => entries.length > 0 || unsettled.length > 0)) {
+      const parts = partsOf(client, page, routers, cursor);
+      let part = await parts.next();
+      for (; part.done !== true; part = await parts.next()) missed.push(part.value);
+      missed.push(part.value);
+    }
+    return missed;
   }
+}
+
+function routersOf(subscribers: Iterable<TailSubscriber>): readonly string[] {
+  return [...subscribers].flatMap(({ routerUuid }) => (routerUuid === undefined ? [] : [routerUuid]));
+}
+
+/**
+ * Yields parts of the tunnels where their ends are too many to be held at once, which hardly ever happens, and returns
+ * everything else with the last of them. `before`: the cursor of the parts.
+ */
+async function* partsOf(
+  client: pg.Client,
+  changes: ChangesSince,
+  routers: readonly string[],
+  before: Cursor,
+): AsyncGenerator<Changes, Changes> {
+  const tunnels = [...changes.tunnels];
+  const atOnce = Math.max(1, Math.floor(ENDS_AT_ONCE / Math.max(1, routers.length)));
+  let from = 0;
+  for (; from + atOnce < tunnels.length; from += atOnce) {
+    const part = tunnels.slice(from, from + atOnce);
+    const ends = await readPresentTunnels(client, part, routers);
+    const nothing = { entries: [], unsettled: [], upsert: new Map(), remove: [] };
+    yield { ...changes, ...nothing, cursor: before, tunnels: new Set(part), ends };
+  }
+  const last = tunnels.slice(from);
+  const ends = await readPresentTunnels(client, last, routers);
+  return { ...changes, tunnels: new Set(last), ends };
 }
 
 /** What is visible of it to our role; other roles' sessions show only that they are there. */

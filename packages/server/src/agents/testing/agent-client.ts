@@ -3,7 +3,7 @@
  * opinion about them.
  */
 import { get, type IncomingMessage } from 'node:http';
-import type { AgentMessage, AgentReport } from '@levee/contract/agent.ts';
+import type { AgentFilter, AgentMessage, AgentReport, AgentRule, AgentTunnel } from '@levee/contract/agent.ts';
 
 export interface StreamClient {
   readonly status: number;
@@ -15,6 +15,8 @@ export interface StreamClient {
   readonly cursor: string | undefined;
   /** What a router would hold: uuid → rule. */
   readonly rules: ReadonlyMap<string, Record<string, unknown>>;
+  readonly filters: ReadonlyMap<string, AgentFilter>;
+  readonly tunnels: ReadonlyMap<string, AgentTunnel>;
   /** Stops reading, so that the sender's buffers fill. */
   pause(): void;
   close(): void;
@@ -36,6 +38,8 @@ class Client implements StreamClient {
   readonly status: number;
   readonly messages: AgentMessage[] = [];
   readonly rules = new Map<string, Record<string, unknown>>();
+  readonly filters = new Map<string, AgentFilter>();
+  readonly tunnels = new Map<string, AgentTunnel>();
   heartbeats = 0;
   closed = false;
   cursor: string | undefined;
@@ -79,13 +83,22 @@ class Client implements StreamClient {
       return;
     }
     this.messages.push(message);
-    if (message.type === 'snapshot_begin') this.rules.clear();
-    if (message.type === 'rules') for (const rule of message.rules) this.rules.set(rule.uuid, { ...rule });
+    const all = [this.rules, this.filters, this.tunnels];
+    if (message.type === 'snapshot_begin') for (const objects of all) objects.clear();
+    if (message.type === 'rules') this.#put(message.rules);
+    if (message.type === 'filters') this.#put([], message.filters);
+    if (message.type === 'tunnels') this.#put([], [], message.tunnels);
     if (message.type === 'changes') {
-      for (const uuid of message.remove) this.rules.delete(uuid);
-      for (const rule of message.upsert) this.rules.set(rule.uuid, { ...rule });
+      for (const uuid of message.remove) for (const objects of all) objects.delete(uuid);
+      this.#put(message.upsert, message.filters, message.tunnels);
     }
     if (message.type === 'snapshot_end' || message.type === 'changes') this.cursor = message.cursor;
+  }
+
+  #put(rules: readonly AgentRule[], filters: readonly AgentFilter[] = [], tunnels: readonly AgentTunnel[] = []): void {
+    for (const rule of rules) this.rules.set(rule.uuid, { ...rule });
+    for (const filter of filters) this.filters.set(filter.uuid, filter);
+    for (const tunnel of tunnels) this.tunnels.set(tunnel.uuid, tunnel);
   }
 }
 

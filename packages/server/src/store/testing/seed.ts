@@ -4,6 +4,7 @@
  */
 import type { Statements } from '../change-log.ts';
 import { newUuid } from '../new-uuid.ts';
+import { markingText, type StoredKindName } from '../stored-kinds.ts';
 
 export interface SeededProvider {
   readonly uuid: string;
@@ -68,17 +69,84 @@ export async function seedPriority(db: Statements, uuid: string, priority: numbe
   return { uuid, change: rows[0] as SeededChange['change'] };
 }
 
-export async function seedDeletion(db: Statements, uuid: string): Promise<SeededChange> {
+/** Marks it, as commands do. */
+export async function seedDeletion(
+  db: Statements,
+  uuid: string,
+  kind: StoredKindName = 'firewall_rule',
+): Promise<SeededChange> {
   const { rows } = await run(
     db,
-    `with marked as (
-        update firewall_rule set deletion_marked_at = now(), subnet = null, updated_at = now(),
-          change_xid = pg_current_xact_id(), change_position = nextval('change_position')
-        where uuid = $1 and deletion_marked_at is null returning change_xid, change_position
-      ), logged as (
-        insert into change (position, kind, object_uuid) select change_position, 'firewall_rule', $1 from marked
-      )
+    `with ${markingText(kind, 'r.uuid = $1')}
       select change_xid::text as xid, change_position as position from marked`,
+    [uuid],
+  );
+  return { uuid, change: rows[0] as SeededChange['change'] };
+}
+
+export async function seedFilter(
+  db: Statements,
+  provider: SeededProvider,
+  fields: Record<string, unknown> = {},
+): Promise<SeededChange> {
+  const uuid = newUuid();
+  const canonical = { dst: '198.18.0.1', filter: 22, priority: 1000, ...fields };
+  const { rows } = await run(
+    db,
+    `with drawn as (select nextval('change_position') as position), filter as (
+        insert into filter (uuid, sequence, owner_uuid, provider_uuid, subnet, dst, kind, fields, created_at, updated_at,
+          change_position)
+        select $1, position, $2, $2, $3, $4, $5, $6, now(), now(), position from drawn
+        returning change_xid, change_position
+      ), logged as (
+        insert into change (position, kind, object_uuid) select change_position, 'filter', $1 from filter
+      )
+      select change_xid::text as xid, change_position as position from filter`,
+    [uuid, provider.uuid, provider.prefix, canonical.dst, canonical.filter, JSON.stringify(canonical)],
+  );
+  return { uuid, change: rows[0] as SeededChange['change'] };
+}
+
+/** A GRE tunnel without ends. */
+export async function seedTunnel(
+  db: Statements,
+  provider: SeededProvider,
+  fields: Record<string, unknown> = {},
+): Promise<SeededChange> {
+  const uuid = newUuid();
+  const canonical = { ips: ['198.18.0.0/28'], endpoint: '198.51.100.9', type: 'GRE', ...fields };
+  await run(
+    db,
+    `insert into tunnel (uuid, sequence, owner_uuid, provider_uuid, endpoint, type, fields, created_at, updated_at,
+        change_position)
+      select $1, position, $2, $2, $3, $4, $5, now(), now(), position from (select nextval('change_position')) d (position)`,
+    [uuid, provider.uuid, canonical.endpoint, canonical.type, JSON.stringify(canonical)],
+  );
+  return seedTunnelChange(db, uuid);
+}
+
+/** `number`: GRE's key, and the place of the pair of inner addresses. Makes no entry. */
+export async function seedEnd(db: Statements, tunnel: string, router: string, number: number): Promise<void> {
+  await run(
+    db,
+    `insert into tunnel_end (tunnel_uuid, router_uuid, local_endpoint, number, inner_ipv4, inner_ipv6)
+      values ($1, $2, '192.0.2.1', $3::int8, set_masklen('10.255.0.0'::inet + 2 * $3::int8, 31)::cidr,
+        set_masklen('fd00::'::inet + 2 * $3::int8, 127)::cidr)`,
+    [tunnel, router, number],
+  );
+}
+
+/** As whatever changes a tunnel's row, or its ends on a live router, enters it. */
+export async function seedTunnelChange(db: Statements, uuid: string): Promise<SeededChange> {
+  const { rows } = await run(
+    db,
+    `with changed as (
+        update tunnel set change_xid = pg_current_xact_id(), change_position = nextval('change_position')
+        where uuid = $1 returning change_xid, change_position
+      ), logged as (
+        insert into change (position, kind, object_uuid) select change_position, 'tunnel', $1 from changed
+      )
+      select change_xid::text as xid, change_position as position from changed`,
     [uuid],
   );
   return { uuid, change: rows[0] as SeededChange['change'] };
