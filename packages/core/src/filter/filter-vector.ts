@@ -2,11 +2,16 @@
  * Packets that a kind is held to, as data: by the evaluator and by a real kernel. Types and what makes them short to
  * write. Published with the kind: whoever doubts a signature can look.
  */
+import type { Family } from '../net/prefix.ts';
 
 export interface FilterVector {
   /** What happens, and where the octets are from (a capture, a program and its version, a section of a document). */
   readonly says: string;
-  /** In order; each flow is between one client and the destination. A filter that settles has done so before. */
+  /** Absent: each of the kind's families. */
+  readonly family?: Family;
+  /** True: the filter settles meanwhile. Absent: it has done so before. */
+  readonly settling?: boolean;
+  /** In order; each flow is between one client and the destination. */
   readonly steps: readonly VectorStep[];
 }
 
@@ -22,7 +27,10 @@ export interface VectorStep {
   /** Of TCP (RFC 9293, 3.1). Absent: ACK. */
   readonly flags?: number;
   readonly icmp?: { readonly type: number; readonly code: number };
-  /** Hexadecimal; blanks are allowed. Absent: empty. */
+  /**
+   * Hexadecimal; blanks are allowed. `{server}` and `{client}` stand for the octets of their addresses. Absent: empty.
+   * Of ICMP: what follows the first 8 octets.
+   */
   readonly payload?: string;
   /** Of a packet from the client; those of the server always go through. */
   readonly expect?: 'pass' | 'discard' | 'challenge';
