@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { Rule } from '../firewall/rule.ts';
+import type { Entry } from '../filter/entry.ts';
 import { type Compiler, createCompiler } from './compiler.ts';
 import { kernelObstacle, TestNamespace } from './testing/kernel-table.ts';
+import { arbitraryFilter, arbitraryProfileFilter } from './testing/random-filters.ts';
 import { arbitraryProfileRule, arbitraryRule, ruleUuid } from './testing/random-rules.ts';
 import { testRule } from './testing/test-rule.ts';
 
@@ -13,16 +14,16 @@ const bounded = { interruptAfterTimeLimit: 90_000 };
 const options = { ingressDevices: ['lo'] };
 
 interface Step {
-  readonly upsert: readonly Rule[];
+  readonly upsert: readonly Entry[];
   readonly remove: readonly string[];
   /** Planned and thrown away, as a transaction that the kernel refused. */
   readonly refused: boolean;
 }
 
-function arbitrarySteps(rule: fc.Arbitrary<Rule>, numbers: number, most: number): fc.Arbitrary<Step[]> {
+function arbitrarySteps(entry: fc.Arbitrary<Entry>, numbers: number, most: number): fc.Arbitrary<Step[]> {
   return fc.array(
     fc.record({
-      upsert: fc.array(rule, { maxLength: most }),
+      upsert: fc.array(entry, { maxLength: most }),
       remove: fc.array(fc.nat(numbers - 1).map(ruleUuid), { maxLength: most }),
       refused: fc.nat(6).map((value) => value === 0),
     }),
@@ -43,14 +44,14 @@ describe('incremental compilation', { skip: kernelObstacle() ?? false }, () => {
     fresh[Symbol.dispose]();
   });
 
-  function sameAsFresh(compiler: Compiler, rules: ReadonlyMap<string, Rule>): void {
+  function sameAsFresh(compiler: Compiler, entries: ReadonlyMap<string, Entry>): void {
     const anew = createCompiler(options);
-    const plan = anew.replace(rules.values(), mark);
+    const plan = anew.replace(entries.values(), mark);
     fresh.load(plan.text);
     plan.commit();
     const [have, want] = [changed.content(), fresh.content()];
     assert.deepEqual(have, want);
-    assert.equal(compiler.entryCount, rules.size);
+    assert.equal(compiler.entryCount, entries.size);
     for (const [chain, lines] of want.chains) {
       const owners = compiler.counterOwners(chain).map((uuids) => uuids.toSorted());
       assert.deepEqual(
@@ -62,10 +63,10 @@ describe('incremental compilation', { skip: kernelObstacle() ?? false }, () => {
     }
   }
 
-  function holds(first: readonly Rule[], steps: readonly Step[]): void {
+  function holds(first: readonly Entry[], steps: readonly Step[]): void {
     const compiler = createCompiler(options);
-    const rules = new Map(first.map((rule) => [rule.uuid, rule]));
-    const start = compiler.replace(rules.values(), mark);
+    const entries = new Map(first.map((entry) => [entry.uuid, entry]));
+    const start = compiler.replace(entries.values(), mark);
     changed.load(start.text);
     start.commit();
     for (const { upsert, remove, refused } of steps) {
@@ -73,17 +74,20 @@ describe('incremental compilation', { skip: kernelObstacle() ?? false }, () => {
       if (refused) continue;
       changed.load(plan.text);
       plan.commit();
-      for (const uuid of remove) rules.delete(uuid);
-      for (const rule of upsert) rules.set(rule.uuid, rule);
+      for (const uuid of remove) entries.delete(uuid);
+      for (const entry of upsert) entries.set(entry.uuid, entry);
     }
-    sameAsFresh(compiler, rules);
+    sameAsFresh(compiler, entries);
   }
 
-  it('any sequence of changes leaves the kernel with what loading the result anew gives, every field', () => {
+  it('any sequence of changes leaves the kernel with what loading the result anew gives, every field and kind', () => {
     const numbers = 60;
-    const rule = arbitraryRule(numbers);
-    const first = fc.array(rule, { maxLength: 60 });
-    fc.assert(fc.property(first, arbitrarySteps(rule, numbers, 12), holds), { numRuns: 40, ...bounded });
+    const entry = fc.oneof(
+      { weight: 3, arbitrary: arbitraryRule(numbers) },
+      { weight: 1, arbitrary: arbitraryFilter(numbers) },
+    );
+    const first = fc.array(entry, { maxLength: 60 });
+    fc.assert(fc.property(first, arbitrarySteps(entry, numbers, 12), holds), { numRuns: 40, ...bounded });
   });
 
   it('the deepest nesting of runs and of a rule’s own chains fits the kernel’s jump stack', () => {
@@ -103,8 +107,11 @@ describe('incremental compilation', { skip: kernelObstacle() ?? false }, () => {
 
   it('so does any that makes destinations share chains, part again, and split the runs of a wide prefix', () => {
     const numbers = 400;
-    const rule = arbitraryProfileRule(numbers);
-    const first = fc.array(rule, { minLength: 60, maxLength: 250 });
-    fc.assert(fc.property(first, arbitrarySteps(rule, numbers, 60), holds), { numRuns: 25, ...bounded });
+    const entry = fc.oneof(
+      { weight: 9, arbitrary: arbitraryProfileRule(numbers) },
+      { weight: 1, arbitrary: arbitraryProfileFilter(numbers) },
+    );
+    const first = fc.array(entry, { minLength: 60, maxLength: 250 });
+    fc.assert(fc.property(first, arbitrarySteps(entry, 2 * numbers, 60), holds), { numRuns: 25, ...bounded });
   });
 });

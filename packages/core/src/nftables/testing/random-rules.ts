@@ -14,14 +14,14 @@ const lengths: Record<Family, readonly number[]> = {
   6: [0, 32, 48, 63, 64, 128, 128],
 };
 
-const arbitraryPrefix: fc.Arbitrary<Prefix> = fc
+export const arbitraryPrefix: fc.Arbitrary<Prefix> = fc
   .record({ family: fc.constantFrom<Family>(4, 6), pick: fc.nat(7), host: fc.nat(40) })
   .map(({ family, pick, host }) => {
     const length = lengths[family][pick % lengths[family].length] ?? 0;
     return prefixOf({ family, value: bases[family] + BigInt(host) }, length);
   });
 
-function arbitraryRange(maximum: bigint): fc.Arbitrary<{ start: bigint; end: bigint }> {
+export function arbitraryRange(maximum: bigint): fc.Arbitrary<{ start: bigint; end: bigint }> {
   const point = fc.bigInt({ min: 0n, max: maximum });
   return fc.oneof(
     point.map((value) => ({ start: value, end: value })),
@@ -31,9 +31,12 @@ function arbitraryRange(maximum: bigint): fc.Arbitrary<{ start: bigint; end: big
   );
 }
 
-const arbitraryPorts = arbitraryRange(65535n).map(({ start, end }) => ({ start: Number(start), end: Number(end) }));
+export const arbitraryPorts = arbitraryRange(65535n).map(({ start, end }) => ({
+  start: Number(start),
+  end: Number(end),
+}));
 
-function optional<T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> {
+export function optional<T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> {
   return fc.option(arbitrary, { nil: undefined, freq: 2 });
 }
 
@@ -69,7 +72,7 @@ export function arbitraryRule(numbers: number): fc.Arbitrary<Rule> {
       const fits = (familyOfProtocol(draft.protocol) ?? family) === family;
       const protocol = fits ? draft.protocol : 'any';
       const range = family === 4 ? draft.range4 : draft.range6;
-      return present({
+      return present<Rule>({
         uuid: ruleUuid(draft.number),
         sequence: draft.number,
         priority: draft.priority,
@@ -93,7 +96,7 @@ export function arbitraryRule(numbers: number): fc.Arbitrary<Rule> {
 export function arbitraryProfileRule(numbers: number): fc.Arbitrary<Rule> {
   return fc.record({ number: fc.nat(numbers - 1), wide: fc.nat(3), port: fc.nat(1), limited: fc.nat(5) }).map(
     ({ number, wide, port, limited }): Rule =>
-      present({
+      present<Rule>({
         uuid: ruleUuid(number),
         sequence: number,
         priority: wide <= 1 ? 1 + (number % 60) : 30,
@@ -114,6 +117,6 @@ export function ruleUuid(number: number): string {
 type WithUndefined<T> = { [K in keyof T]: T[K] | (Record<never, never> extends Pick<T, K> ? undefined : never) };
 
 /** Absent fields are left out. */
-function present(rule: WithUndefined<Rule>): Rule {
-  return Object.fromEntries(Object.entries(rule).filter(([, value]) => value !== undefined)) as unknown as Rule;
+export function present<T extends object>(entry: WithUndefined<T>): T {
+  return Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== undefined)) as T;
 }

@@ -1,0 +1,61 @@
+/**
+ * Kinds of filters made for tests, so that what the compiler owes every kind is tested whatever the real ones need at
+ * the moment. Never in the catalogue, never used outside tests.
+ */
+import { bothFamilies, type FilterKind, to } from '../../filter/filter-kind.ts';
+
+const words = { label: 'test', description: 'test', limits: [], memory: 'connection', needsReturnPath: true } as const;
+const judge = () => ({ outcome: 'discard', why: 'nothing passes' }) as const;
+
+/** Has every kind of set and chain that a filter can have: UDP, all ports. */
+export const rememberingKind: FilterKind = {
+  ...words,
+  id: 9001,
+  name: 'test-remembering',
+  families: bothFamilies,
+  transports: ['udp', 'icmp'],
+  destinationPorts: 'optional',
+  defaultPorts: [],
+  enforcement: {
+    tracking: 'flows',
+    settles: true,
+    remembers: { seconds: 30, sources: 100 },
+    meters: [
+      { name: 'source', of: 'source', packetsPerSecond: 5, burst: 5 },
+      { name: 'sum', of: 'destination', packetsPerSecond: 50, burst: 50 },
+    ],
+    judge,
+    compile: ({ established, known, settling, remember, above, branch, pass, discard }) => ({
+      udp: [
+        `${established} ${pass}`,
+        `${known} ${pass}`,
+        `${settling} ${remember} ${pass}`,
+        `@ih,0,8 0x01 ${branch('opens', [`${above('sum')} ${discard}`, `${remember} ${pass}`])}`,
+      ],
+      icmp: [`${above('source')} ${discard}`, pass],
+    }),
+    vectors: [],
+  },
+};
+
+/** SYNs to 80, 443 and 8443 are not seen by conntrack, all other traffic is; everything passes. */
+export const proxyKind: FilterKind = {
+  ...words,
+  id: 9002,
+  name: 'test-proxy',
+  families: bothFamilies,
+  transports: ['tcp'],
+  destinationPorts: 'optional',
+  defaultPorts: [to('tcp', 80), to('tcp', 443), to('tcp', 8443)],
+  enforcement: {
+    tracking: 'all but SYNs',
+    settles: false,
+    meters: [],
+    judge,
+    compile: ({ established, pass }) => ({ tcp: [`${established} ${pass}`, pass] }),
+    vectors: [],
+  },
+};
+
+/** As a kind that a later release may bring. */
+export const { enforcement: _, ...unenforcedKind }: FilterKind = { ...proxyKind, id: 9003, name: 'test-unenforced' };
