@@ -36,7 +36,12 @@ function tunnelText({ uuid, sequence, fields, ...end }: PresentTunnel): string {
 }
 
 export function helloLine(router: AgentHello['router'], heartbeatSeconds: number): Buffer {
-  return line({ type: 'hello', router, heartbeat_s: heartbeatSeconds } satisfies AgentHello);
+  return line({
+    type: 'hello',
+    router,
+    heartbeat_s: heartbeatSeconds,
+    tells: ['rules', 'filters', 'tunnels'],
+  } satisfies AgentHello);
 }
 
 export const heartbeatLine = line({ type: 'heartbeat' } satisfies AgentHeartbeat);

@@ -43,6 +43,7 @@ test('a router without a cursor gets the whole state, then every change as it co
       type: 'hello',
       router: { uuid: router.uuid, name: 'edge1', location: 'at-edge1' },
       heartbeat_s: 0.2,
+      tells: ['rules', 'filters', 'tunnels'],
     });
     assert.deepEqual(
       [...stream.rules.values()],
