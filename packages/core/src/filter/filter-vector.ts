@@ -22,7 +22,7 @@ export interface VectorStep {
   readonly client?: number;
   /** Absent: 40000. */
   readonly clientPort?: number;
-  /** Absent: the kind's first default port of that transport, or 4000. */
+  /** Absent: the kind's first default port of the destination in that transport, or 4000. */
   readonly serverPort?: number;
   /** Of TCP (RFC 9293, 3.1). Absent: ACK. */
   readonly flags?: number;

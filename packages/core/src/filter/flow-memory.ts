@@ -1,0 +1,94 @@
+/**
+ * Which flows a router has seen, and in which state it sees a packet of one: a model of Linux's connection tracking, as
+ * far as TCP, UDP and echo messages to and from protected hosts go (net/netfilter/nf_conntrack_core.c,
+ * nf_conntrack_proto_tcp.c). A flow is tracked from its first packet that gets through. Sequence numbers and time-outs
+ * are taken to be in order. Must never ask a kernel.
+ */
+import type { Packet } from '../firewall/packet.ts';
+import type { ConnectionState } from '../firewall/rule.ts';
+
+export interface FlowMemory {
+  /** Where the packet enters: what it is, and whatever becomes of it, an answer has been seen from now on. */
+  see(packet: Packet): ConnectionState;
+  /** It got through, in that state. */
+  pass(packet: Packet, state: ConnectionState): void;
+}
+
+interface Flow {
+  /** Who sent the first packet. */
+  readonly origin: string;
+  /** That it began with a SYN. */
+  readonly handshake: boolean;
+  answered: boolean;
+  closed: boolean;
+}
+
+const [fin, syn, rst, ack] = [0x01, 0x02, 0x04, 0x10];
+/** What a TCP header may carry, PSH, ECE and CWR aside (tcp_valid_flags). */
+const sensibleFlags: ReadonlySet<number> = new Set([0x02, 0x22, 0x12, 0x04, 0x14, 0x11, 0x31, 0x10, 0x30]);
+
+export function createFlowMemory(): FlowMemory {
+  const flows = new Map<string, Flow>();
+  return {
+    see(packet) {
+      const ends = endsOf(packet);
+      if (ends === undefined) return 'invalid';
+      const flow = flows.get(ends.key);
+      if (flow?.closed === true && opens(packet)) flows.delete(ends.key);
+      else if (flow) return stateWithin(flow, ends.sender, packet);
+      return startsFlow(packet) ? 'new' : 'invalid';
+    },
+    pass(packet, state) {
+      const ends = endsOf(packet);
+      if (ends === undefined || state === 'invalid') return;
+      const flow = flows.get(ends.key);
+      if (flow) {
+        if (packet.tcpFlags !== undefined && (packet.tcpFlags & rst) !== 0) flow.closed = true;
+        return;
+      }
+      flows.set(ends.key, { origin: ends.sender, handshake: opens(packet), answered: false, closed: false });
+    },
+  };
+}
+
+function stateWithin(flow: Flow, sender: string, packet: Packet): ConnectionState {
+  if (packet.tcpFlags !== undefined && !isSensible(packet.tcpFlags)) return 'invalid';
+  if (sender !== flow.origin) {
+    flow.answered = true;
+    return 'established';
+  }
+  if (flow.answered) return 'established';
+  return flow.handshake && !opens(packet) ? 'invalid' : 'new';
+}
+
+/** What may be a flow's first packet: of TCP a SYN, or a segment in the middle of a flow that began before. */
+function startsFlow(packet: Packet): boolean {
+  if (packet.upperProtocol === 6) {
+    const flags = packet.tcpFlags ?? 0;
+    return isSensible(flags) && (opens(packet) || (flags & (syn | rst | fin | ack)) === ack);
+  }
+  return packet.upperProtocol === 17 || isEcho(packet, 'request');
+}
+
+function opens({ tcpFlags = 0 }: Packet): boolean {
+  return (tcpFlags & (syn | ack | rst | fin)) === syn;
+}
+
+function isSensible(flags: number): boolean {
+  return sensibleFlags.has(flags & 0x37);
+}
+
+function isEcho({ family, upperProtocol, icmpType }: Packet, which: 'request' | 'reply'): boolean {
+  if (upperProtocol !== (family === 4 ? 1 : 58)) return false;
+  const [request, reply] = family === 4 ? [8, 0] : [128, 129];
+  return icmpType === (which === 'request' ? request : reply);
+}
+
+/** Undefined: a packet that belongs to no flow of its own. */
+function endsOf(packet: Packet): { readonly key: string; readonly sender: string } | undefined {
+  const { upperProtocol, source, destination, sourcePort, destinationPort } = packet;
+  const echo = isEcho(packet, 'request') || isEcho(packet, 'reply');
+  if (!echo && (sourcePort === undefined || destinationPort === undefined)) return undefined;
+  const [from, to] = [`${source} ${sourcePort ?? 0}`, `${destination} ${destinationPort ?? 0}`];
+  return { key: `${upperProtocol} ${[from, to].sort().join(' ')}`, sender: from };
+}

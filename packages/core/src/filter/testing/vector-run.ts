@@ -1,0 +1,113 @@
+/**
+ * Plays vectors through the evaluator: a filter of the kind at the vectors' destination, its memory, and the flows that a
+ * router would have seen. Never sends anything; who does takes the packets from here. Never used outside tests.
+ */
+import { type Evaluation, evaluate, type Verdict } from '../../firewall/evaluate.ts';
+import type { Packet } from '../../firewall/packet.ts';
+import type { Family } from '../../net/prefix.ts';
+import type { Filter } from '../filter.ts';
+import type { FilterKind } from '../filter-kind.ts';
+import type { FilterVector, VectorStep } from '../filter-vector.ts';
+import { createFlowMemory } from '../flow-memory.ts';
+import { createFilterMemory } from '../memory.ts';
+import { parseFilter } from '../parse-filter.ts';
+
+export const vectorDestination = { 4: '203.0.113.7', 6: '2001:db8::7' } as const;
+const portWithoutDefault = 4000;
+
+/** Where every vector is played: each family, unless it is about one. */
+export function familiesOf(kind: FilterKind, { family }: FilterVector): readonly Family[] {
+  return family === undefined ? kind.families : [family];
+}
+
+/** A filter with nothing narrowed, at the destination of all vectors. */
+export function vectorFilter(kind: FilterKind, family: Family): Filter {
+  const port = kind.destinationPorts === 'required' ? { port: { dst: { start: portWithoutDefault } } } : {};
+  const uuid = `00000000-0000-7000-8000-${kind.id.toString(16).padStart(12, '0')}`;
+  const parsed = parseFilter({ dst: vectorDestination[family], filter: kind.id, ...port }, { uuid, sequence: kind.id });
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
+  return { ...parsed.filter, kind };
+}
+
+/**
+ * Every tool that a flood of neighbours would exhaust made wide, the meters: for runs about form and memory. The uuid is
+ * the filter's own.
+ */
+export function withWideMeters(filter: Filter): Filter {
+  const { kind } = filter;
+  if (kind.enforcement === undefined) return filter;
+  const meters = kind.enforcement.meters.map((meter) => ({ ...meter, packetsPerSecond: 1_000_000, burst: 1_000_000 }));
+  return { ...filter, kind: { ...kind, enforcement: { ...kind.enforcement, meters } } };
+}
+
+function payloadOf(step: VectorStep, family: Family, client: bigint, server: bigint): Uint8Array {
+  const octets = (value: bigint) => value.toString(16).padStart(family === 4 ? 8 : 32, '0');
+  const digits = (step.payload ?? '')
+    .replaceAll('{client}', octets(client))
+    .replaceAll('{server}', octets(server))
+    .replaceAll(/\s/g, '');
+  if (!/^([0-9a-f]{2})*$/i.test(digits)) throw new Error(`not whole octets in hexadecimal: ${step.payload}`);
+  return Uint8Array.from(Buffer.from(digits, 'hex'));
+}
+
+/** `client`: the address of the step's client. */
+export function packetOf(step: VectorStep, filter: Filter, client: bigint): Packet {
+  const { family, value: server } = filter.dst;
+  const { from, transport } = step;
+  const payload = payloadOf(step, family, client, server);
+  const defaults = filter.kind.defaultPorts.find((each) => each.side === 'dst' && each.transport === transport);
+  const ports = [step.clientPort ?? 40_000, step.serverPort ?? defaults?.start ?? portWithoutDefault] as const;
+  const [sourcePort, destinationPort] = from === 'client' ? ports : [ports[1], ports[0]];
+  return {
+    family,
+    source: from === 'client' ? client : server,
+    destination: from === 'client' ? server : client,
+    upperProtocol: transport === 'icmp' ? (family === 4 ? 1 : 58) : transport === 'tcp' ? 6 : 17,
+    extensionHeaders: [],
+    ...(transport !== 'icmp' && { sourcePort, destinationPort }),
+    ...(transport === 'tcp' && { tcpFlags: step.flags ?? 0x10, tcpOptionKinds: [] }),
+    ...(step.icmp && { icmpType: step.icmp.type, icmpCode: step.icmp.code }),
+    totalLengthBytes: (family === 4 ? 20 : 40) + (transport === 'tcp' ? 20 : 8) + payload.length,
+    packetType: 'host',
+    payload,
+  };
+}
+
+export interface Played {
+  readonly outcome: 'pass' | 'discard' | 'challenge';
+  /** Of a packet from the client. */
+  readonly evaluation?: Evaluation;
+}
+
+const outcomes: Readonly<Record<Verdict, Played['outcome']>> = {
+  accept: 'pass',
+  drop: 'discard',
+  reject: 'discard',
+  challenge: 'challenge',
+};
+
+/**
+ * A router that has seen nothing yet and has enforced the filter for a while, or since now. Packets in order, of as many
+ * clients as wanted.
+ */
+export function createModelRouter(filter: Filter, settling = false): { play(packet: Packet): Played } {
+  const [memory, flows] = [createFilterMemory(), createFlowMemory()];
+  if (settling) memory.begin(filter);
+  const tracking = filter.kind.enforcement?.tracking ?? 'nothing';
+  const server = filter.dst.value;
+  return {
+    play(packet) {
+      const isSyn = packet.tcpFlags !== undefined && (packet.tcpFlags & 0x17) === 0x02;
+      const kept = tracking === 'nothing' || (tracking === 'all but SYNs' && packet.destination === server && isSyn);
+      const connectionState = kept ? undefined : flows.see(packet);
+      if (packet.source === server) {
+        if (connectionState) flows.pass(packet, connectionState);
+        return { outcome: 'pass' };
+      }
+      const seen = { ...packet, ...(connectionState && { connectionState }) };
+      const evaluation = evaluate([filter], seen, { filters: memory });
+      if (evaluation.verdict === 'accept' && connectionState) flows.pass(packet, connectionState);
+      return { outcome: outcomes[evaluation.verdict], evaluation };
+    },
+  };
+}
