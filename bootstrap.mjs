@@ -47,7 +47,10 @@ const systemPath = (process.env.PATH ?? '')
 installNpmPackages();
 const node = pinnedNode();
 process.env.PATH = [join(root, 'node_modules', '.bin'), systemPath].join(delimiter);
-if (name === 'test' || name === 'long' || name === 'bench') installDebianPackages(() => true);
+if (name === 'test' || name === 'long' || name === 'bench') {
+  installDebianPackages((entry) => !entry.tags.includes('@unpacked'));
+  unpackGuestKernel();
+}
 if (name === 'start') {
   const external = process.env.DATABASE_URL || process.env.DATABASE_URL_FILE;
   installDebianPackages((entry) => entry.tags.includes('@start') && !(external && entry.tags.includes('@database')));
@@ -226,6 +229,14 @@ function installDebianPackages(wanted) {
   if (!install()) reportMissing(missing, 'apt-get could not install them: see above');
 }
 
+/** The kernel of the guests that tests start is a package that must not be installed: a program of ours fetches it. */
+function unpackGuestKernel() {
+  const entries = debianPackages().filter((entry) => entry.tags.includes('@unpacked'));
+  if (entries.length === 0) return;
+  const { status } = spawnSync(node, [join(root, 'tools', 'fetch-guest-kernel.ts')], { stdio: ['ignore', 2, 2] });
+  if (status !== 0) reportMissing(entries, 'it could not be fetched: see above');
+}
+
 /** Debian's postgresql would create and start a cluster of its own on port 5432: only its programs are wanted. */
 function keepPostgresFromStarting(missing) {
   const file = '/etc/postgresql-common/createcluster.conf';
@@ -238,7 +249,8 @@ function keepPostgresFromStarting(missing) {
 function reportMissing(entries, reason, word = 'missing') {
   for (const entry of entries) say(`${word}: ${entry.name} (${entry.why})`);
   say(reason);
-  process.env.LEVEE_TEST_MISSING = entries.map((entry) => entry.name).join(' ');
+  const named = [process.env.LEVEE_TEST_MISSING, ...entries.map((entry) => entry.name)];
+  process.env.LEVEE_TEST_MISSING = named.filter(Boolean).join(' ');
 }
 
 /** Gives this process over to the command, on the pinned Node, without a process in between where that is possible. */

@@ -162,6 +162,34 @@ describe('Debian packages', () => {
   });
 });
 
+describe('packages that must not be installed', () => {
+  const listed = 'linux-image-amd64 @unpacked # guests\n';
+
+  test('are fetched by a program of the checkout, for tests alone', () => {
+    const clone = new Clone();
+    clone.file('deploy/packages.debian', listed);
+    clone.file(
+      'tools/fetch-guest-kernel.ts',
+      `import { appendFileSync } from 'node:fs';
+appendFileSync('${clone.calls}', 'fetch\\n');\n`,
+    );
+    assert.match(clone.run(['test']).stdout, /^ran {2}$/m);
+    assert.equal(clone.called.at(-1), 'fetch');
+    assert.ok(!clone.called.some((call) => call.startsWith('apt-get')), 'none of them is installed');
+    clone.run(['start']);
+    assert.ok(!clone.called.includes('fetch'));
+  });
+
+  test('that cannot be fetched are named, and the suites are told', () => {
+    const clone = new Clone();
+    clone.file('deploy/packages.debian', listed);
+    clone.file('tools/fetch-guest-kernel.ts', `console.error('no network'); process.exitCode = 1;\n`);
+    const { stdout, stderr } = clone.run(['test']);
+    assert.match(stderr, /^no network\nmissing: linux-image-amd64 \(guests\)$/m);
+    assert.match(stdout, /^ran {2}linux-image-amd64$/m);
+  });
+});
+
 test('the command gets its arguments, and its status is ours', () => {
   const clone = new Clone();
   const { stdout, status } = clone.run(['levee', 'config', 'check', '-o', 'json']);
