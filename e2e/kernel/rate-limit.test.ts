@@ -1,23 +1,18 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import { burstPackets, type Rule } from '@levee/core/firewall/rule.ts';
 import { createCompiler } from '@levee/core/nftables/compiler.ts';
-import { type FloodResult, startFlood } from '@levee/lab/flood.ts';
 import { labObstacle } from '@levee/lab/namespace.ts';
 import { buildFrame } from '@levee/lab/packet-build.ts';
-import { openPacketSocket } from '@levee/lab/packet-socket.ts';
-import { device, hardwareAddress, RouterPath } from '@levee/lab/router-path.ts';
-import { Observation, packetKey } from './kernel-path.ts';
+import { hardwareAddress, RouterPath } from '@levee/lab/router-path.ts';
+import { packetKey } from './kernel-path.ts';
+import { type Measured, measureFlood } from './measured-flood.ts';
 import { protectedPrefixes } from './world.ts';
 
 const skip = labObstacle() ?? false;
 const limit = 200;
 const seconds = 2.5;
 const tolerance = 0.05;
-/** A sender that was held up for longer than the burst lasts lets tokens go to waste: then nothing was measured. */
-const longestPauseSeconds = 0.09;
-const attempts = 6;
 const mark = '0123456789abcdef';
 
 let path: RouterPath;
@@ -67,52 +62,17 @@ function framesOf(groups: readonly Group[]): Uint8Array[] {
   return frames;
 }
 
-interface Measured {
-  readonly result: FloodResult;
-  readonly seen: Observation;
-}
-
-/** Floods all groups at once, each at 100 times the limit, until a run had no pause that would spoil it. */
-async function flood(
-  groups: readonly Group[],
-  reload: () => void,
-  meanwhile: () => void = () => {},
-): Promise<Measured> {
-  const frames = framesOf(groups);
-  for (let attempt = 1; ; attempt++) {
-    reload(); // full buckets
-    using customer = openPacketSocket(path.customer, { device: device.customer, receiveBytes: 64 });
-    using attacker = openPacketSocket(path.attacker, { device: device.attacker, receiveBytes: 128 });
-    const seen = new Observation();
-    const running = startFlood({
-      namespace: path.attacker.name,
-      device: device.attacker,
-      frames,
-      seconds,
-      packetsPerSecond: limit * 100 * groups.length,
-    });
-    let over = false;
-    const finished = running.finished.finally(() => {
-      over = true;
-    });
-    const collect = (): void => {
-      customer.receive((frame) => seen.takeForwarded(frame));
-      attacker.receive((frame) => seen.takeAnswer(frame));
-    };
-    while (!over) {
-      await pause(20);
-      meanwhile();
-      collect();
-    }
-    const result = await finished;
-    collect();
-    assert.equal(customer.droppedFrames() + attacker.droppedFrames(), 0);
-    if (result.longestPauseSeconds <= longestPauseSeconds) return { result, seen };
-    assert.ok(
-      attempt < attempts,
-      `the sender was held up for ${result.longestPauseSeconds} s in each of ${attempts} runs`,
-    );
-  }
+/** Floods all groups at once, each at 100 times the limit. `reload` gives full buckets. */
+function flood(groups: readonly Group[], reload: () => void, meanwhile?: () => void): Promise<Measured> {
+  const packetsPerSecond = limit * 100 * groups.length;
+  return measureFlood({
+    path,
+    frames: framesOf(groups),
+    seconds,
+    packetsPerSecond,
+    reload,
+    ...(meanwhile && { meanwhile }),
+  });
 }
 
 /** Passed packets against tokens: the burst, and the rate for as long as the flood lasted. */

@@ -84,7 +84,8 @@ export function createFilterMemory(): FilterMemory {
     },
     withinRate(filter, packet) {
       const bytes = (filter.rateLimitMegabitsPerSecond ?? 0) * bytesPerMegabit;
-      return take(filter, 'rate', () => fullBucket(bytes, now, rateBurstBytes(bytes)), packet.totalLengthBytes ?? 0);
+      // One second's worth at once: decision 0024.
+      return take(filter, 'rate', () => fullBucket(bytes, now, bytes), packet.totalLengthBytes ?? 0);
     },
   };
 }
@@ -100,11 +101,6 @@ function memoryKey({ kind }: Filter, packet: Packet): string {
   const remembers = kind.enforcement?.remembers;
   const ofFlows = remembers !== undefined && 'flows' in remembers;
   return ofFlows ? `${peersOf(packet)} ${packet.sourcePort} ${packet.destinationPort}` : peersOf(packet);
-}
-
-/** Of a filter's own limit. */
-function rateBurstBytes(bytesPerSecond: number): number {
-  return Math.max(131_072, bytesPerSecond / 10);
 }
 
 function keyOf(meter: KindMeter, packet: Packet): string {

@@ -27,6 +27,7 @@ export interface FilterProgram {
 /** Sources at one destination that a meter tells apart; beyond, newcomers are not metered until others are forgotten. */
 const meteredSources = 16_384;
 const meterSeconds = 10;
+const bytesPerMegabit = 125_000;
 
 export function filterLine(filter: Filter): string {
   return `jump ${filterChain('in', filter.uuid)}`;
@@ -111,18 +112,14 @@ const transportNumbers: Record<FilterTransport, (family: Family) => number> = {
 };
 
 /**
- * A packet that is longer than the bucket never passes, and what a network card or a virtual wire puts together of one
- * flow's packets is up to 64 KiB long when it is forwarded.
+ * Bytes: nft's `mbytes` are 2^20. What is limited is the IP packet, without the frame around it. The bucket holds what
+ * passes in one second: the kernel adds a burst to that, and takes nothing off (nft_limit_init; decision 0024). So what
+ * was put together of one flow's packets on the way, up to 64 KiB, fits in at any rate.
  */
-const smallestBurstBytes = 131_072;
-
-/** Bytes: nft's `mbytes` are 2^20. What is limited is the IP packet, without the frame around it. */
 function rateLines(filter: Filter, discardChain: string): string[] {
   const megabits = filter.rateLimitMegabitsPerSecond;
   if (megabits === undefined) return [];
-  const bytes = megabits * 125_000;
-  const burst = Math.max(smallestBurstBytes, bytes / 10);
-  return [`limit rate over ${bytes} bytes/second burst ${burst} bytes goto ${discardChain}`];
+  return [`limit rate over ${megabits * bytesPerMegabit} bytes/second goto ${discardChain}`];
 }
 
 function filterSets(filter: Filter, { meters, remembers, settles }: KindEnforcement): FilterSet[] {

@@ -57,5 +57,24 @@ export const proxyKind: FilterKind = {
   },
 };
 
+/** Passes what belongs to a flow that was answered, and what begins with the octet 1: UDP, all ports. */
+export const answeredKind: FilterKind = {
+  ...words,
+  id: 9004,
+  name: 'test-answered',
+  families: bothFamilies,
+  transports: ['udp'],
+  destinationPorts: 'optional',
+  defaultPorts: [],
+  enforcement: {
+    tracking: 'flows',
+    settles: false,
+    meters: [],
+    judge,
+    compile: ({ established, pass }) => ({ udp: [`${established} ${pass}`, `@ih,0,8 0x01 ${pass}`] }),
+    vectors: [],
+  },
+};
+
 /** As a kind that a later release may bring. */
 export const { enforcement: _, ...unenforcedKind }: FilterKind = { ...proxyKind, id: 9003, name: 'test-unenforced' };

@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Entry } from '../filter/entry.ts';
+import type { Filter } from '../filter/filter.ts';
+import { dns } from '../filter/kinds/dns.ts';
+import { udpAmplification } from '../filter/kinds/udp-amplification.ts';
+import { type Compiler, createCompiler, isEnforced } from './compiler.ts';
+import { filterProgram } from './filter-text.ts';
+import { kindPortSets, kindPortsCondition } from './kind-ports.ts';
+import { testFilter } from './testing/test-filter.ts';
+import { proxyKind, rememberingKind, unenforcedKind } from './testing/test-kinds.ts';
+import { testRule } from './testing/test-rule.ts';
+
+const mark = '0123456789abcdef';
+
+/** A compiler that holds these entries, and the text that loaded them. */
+function loaded(entries: readonly Entry[], options = {}): { compiler: Compiler; text: string } {
+  const compiler = createCompiler(options);
+  const plan = compiler.replace(entries, mark);
+  plan.commit();
+  return { compiler, text: plan.text };
+}
+
+/** The lines of one chain of a whole table's text; filters as `filter <last digits of the uuid>`. */
+function chain(text: string, name: string): string[] | undefined {
+  const block = text.split(`\nchain ${name} {\n`)[1];
+  return block
+    ?.slice(0, block.indexOf('}'))
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => line.replace(/^jump f_in_.{20}0*(.+)$/, 'filter $1'));
+}
+
+function named(part: string, filter: Filter): string {
+  return `f_${part}_${filter.uuid.replaceAll('-', '')}`;
+}
+
+describe('filters among rules', () => {
+  it('stand behind every rule of every covering prefix, by priority, then creation', () => {
+    const { text } = loaded([
+      testFilter(1, '203.0.113.7', dns, { priority: 5 }),
+      testFilter(2, '203.0.113.0/24', dns, { priority: 2 }),
+      testFilter(3, '203.0.113.7', dns, { priority: 2 }),
+      testRule(4, '203.0.0.0/16', { protocol: 'tcp', priority: 2_000_000 }),
+      testRule(5, '203.0.113.7', { protocol: 'udp', priority: 10 }),
+    ]);
+    const [udp, tcp] = ['meta l4proto 17 counter drop', 'meta l4proto 6 counter drop'];
+    assert.deepEqual(chain(text, 'c4_cb007107_32'), [udp, tcp, 'filter 2', 'filter 3', 'filter 1']);
+    assert.deepEqual(chain(text, 'c4_cb007100_24'), [tcp, 'filter 2']);
+    assert.deepEqual(chain(text, 'c4_cb000000_16'), [tcp]);
+  });
+
+  it('are cut off by a rule that lets nothing past, and cut nothing off themselves', () => {
+    const accept = testRule(1, '203.0.113.8', { action: 'accept' });
+    const filters = [2, 3].map((number) => testFilter(number, '203.0.113.0/24', dns));
+    const { text } = loaded([accept, ...filters, testFilter(4, '203.0.113.9', dns)]);
+    assert.deepEqual(chain(text, 'c4_cb007108_32'), ['counter accept']);
+    assert.deepEqual(chain(text, 'c4_cb007109_32'), ['filter 2', 'filter 3', 'filter 4']);
+  });
+
+  it('never take part at ingress', () => {
+    const broadcast = testRule(1, '203.0.113.7', { packetType: 'broadcast' });
+    const { text } = loaded([broadcast, testFilter(2, '203.0.113.7', dns)], { ingressDevices: ['eth0'] });
+    assert.deepEqual(chain(text, 'i4_cb007107_32'), ['meta pkttype 1 counter drop']);
+    assert.deepEqual(chain(text, 'c4_cb007107_32'), ['filter 2']);
+  });
+
+  it('20 of a /16 are one line each, or a run, however many destinations lie inside', () => {
+    const wide = Array.from({ length: 20 }, (_, index) => testFilter(index, '10.0.0.0/16', rememberingKind));
+    const narrow = Array.from({ length: 5000 }, (_, index) =>
+      testRule(1000 + index, `10.0.${index >> 8}.${index & 255}`, { protocol: 'udp', packetLengthBytes: 1 + index }),
+    );
+    const { compiler, text } = loaded([...wide, ...narrow]);
+    assert.ok((text.match(/^jump f_in_/gm)?.length ?? 0) < 100);
+    assert.equal(text.match(/^chain f_discard_/gm)?.length, 20);
+    // Its own rule, and the run.
+    assert.ok((text.match(/^(meta|jump) /gm)?.length ?? 0) < 5000 * 2 + 200);
+    const gone = compiler.change({ upsert: [], remove: [wide[7]?.uuid ?? ''] }, mark);
+    assert.ok(gone.flushedChains.length < 20, gone.flushedChains.join(' '));
+  });
+
+  it('one of a kind that is not enforced is compiled to nothing, and counts among the entries', () => {
+    const before = loaded([testRule(1, '203.0.113.7', { protocol: 'udp' })]);
+    assert.equal(isEnforced(unenforcedKind), false);
+    const plan = before.compiler.change({ upsert: [testFilter(2, '203.0.113.8', unenforcedKind)], remove: [] }, mark);
+    assert.equal(plan.text, '');
+    plan.commit();
+    assert.equal(before.compiler.entryCount, 2);
+    const both = [testRule(1, '203.0.113.7', { protocol: 'udp' }), testFilter(2, '203.0.113.8', unenforcedKind)];
+    assert.equal(loaded(both).text, before.text);
+  });
+});
+
+describe('what belongs to one filter alone', () => {
+  const filter = testFilter(1, '203.0.113.7', rememberingKind, { rateLimitMegabitsPerSecond: 10 });
+  const sets = ['meter_source', 'meter_sum', 'known', 'settling'].map((part) => named(part, filter));
+
+  it('comes with it and goes with it, in a table that is loaded too', () => {
+    const { compiler } = loaded([]);
+    const coming = compiler.change({ upsert: [filter], remove: [] }, mark);
+    for (const name of sets)
+      assert.match(coming.text, new RegExp(`^add set inet levee ${name} \\{ type .*; \\}$`, 'm'));
+    coming.commit();
+    const going = compiler.change({ upsert: [], remove: [filter.uuid] }, mark);
+    for (const name of sets) assert.match(going.text, new RegExp(`^delete set inet levee ${name}$`, 'm'));
+    const parts = ['in', 'udp', 'icmp', 'branch_opens', 'pass', 'discard'];
+    for (const part of parts)
+      assert.match(going.text, new RegExp(`^delete chain inet levee ${named(part, filter)}$`, 'm'));
+    going.commit();
+    assert.equal(compiler.entryCount, 0);
+    assert.deepEqual(compiler.counterOwners(named('discard', filter)), []);
+  });
+
+  it('settles from the moment on when it is made, by a change as by a whole load, and by nothing later', () => {
+    const element = new RegExp(`${named('settling', filter)} \\{[^}]* 2 timeout 10s \\}`);
+    const { compiler, text } = loaded([filter]);
+    assert.match(text, element);
+    assert.doesNotMatch(compiler.change({ upsert: [{ ...filter, priority: 7 }], remove: [] }, mark).text, /settling/);
+    assert.match(createCompiler().change({ upsert: [filter], remove: [] }, mark).text, element);
+    const added = loaded([]).compiler.change({ upsert: [filter], remove: [] }, mark).text;
+    assert.match(added, /^add element inet levee f_settling_\w+ \{ 2 timeout 10s \}$/m);
+  });
+
+  it('is not touched by changes of the entries around it', () => {
+    const { compiler } = loaded([filter, testRule(2, '203.0.113.0/24', { protocol: 'udp', priority: 1 })]);
+    for (const upsert of [
+      testRule(3, '203.0.113.7', { protocol: 'tcp', priority: 1 }),
+      testFilter(4, '203.0.113.7', proxyKind),
+      testFilter(5, '203.0.113.0/24', rememberingKind, { priority: 1 }),
+    ]) {
+      const plan = compiler.change({ upsert: [upsert], remove: [] }, mark);
+      const touching = plan.text.split('\n').filter((line) => line.includes(filter.uuid.replaceAll('-', '')));
+      for (const line of touching) assert.match(line, /^add rule inet levee c4_\w+ jump f_in_/);
+      plan.commit();
+    }
+  });
+
+  it('keeps its memory when only its limit changes, and none when it looks at other traffic', () => {
+    const { compiler } = loaded([filter]);
+    const limit = compiler.change({ upsert: [{ ...filter, rateLimitMegabitsPerSecond: 20 }], remove: [] }, mark);
+    assert.deepEqual(limit.flushedChains, [named('pass', filter)]);
+    assert.doesNotMatch(limit.text, /(add|delete) set|add element inet levee f_/);
+    const port = { start: 4000, end: 4000 };
+    for (const fields of [{ destinationPorts: port }, { dst: testFilter(1, '2001:db8::7', dns).dst }]) {
+      const { text } = compiler.change({ upsert: [{ ...filter, ...fields }], remove: [] }, mark);
+      for (const name of sets) {
+        assert.match(text, new RegExp(`^delete set inet levee ${name}\\n[^]*^add set inet levee ${name} `, 'm'));
+      }
+      assert.match(text, /^add element inet levee f_settling_\w+ \{ (2|10) timeout 10s \}$/m);
+    }
+  });
+
+  it('counts for it, and is found behind every destination that its prefix covers', () => {
+    const wide = Array.from({ length: 12 }, (_, index) => testFilter(10 + index, '203.0.0.0/16', dns));
+    const { compiler } = loaded([filter, ...wide]);
+    assert.deepEqual(compiler.counterOwners(named('discard', filter)), [[filter.uuid]]);
+    assert.deepEqual(compiler.counterOwners('c4_cb007107_32'), []);
+    const behind = compiler.countedChains(['c4_cb007107_32']);
+    for (const each of [filter, ...wide]) assert.ok(behind.has(named('discard', each)), each.uuid);
+    const behindWide = compiler.countedChains(['c4_cb000000_16']);
+    assert.ok(
+      !behindWide.has(named('discard', filter)) && wide.every((each) => behindWide.has(named('discard', each))),
+    );
+  });
+});
+
+describe('what a filter makes conntrack see', () => {
+  const tracked = (text: string) => /\nset t4_32 \{\ntype ipv4_addr\nelements = \{ ([^}]*) \}/.exec(text)?.[1];
+
+  it('is its destination, as long as a filter or a rule needs it', () => {
+    const filter = testFilter(1, '203.0.113.7', rememberingKind);
+    const rule = testRule(2, '203.0.113.7', { connectionState: 'new' });
+    const { compiler, text } = loaded([filter, testFilter(3, '203.0.113.8', dns), rule]);
+    assert.equal(tracked(text), '203.0.113.7');
+    const first = compiler.change({ upsert: [], remove: [rule.uuid] }, mark);
+    assert.doesNotMatch(first.text, /t4_32/);
+    first.commit();
+    assert.match(compiler.change({ upsert: [], remove: [filter.uuid] }, mark).text, /^delete set inet levee t4_32$/m);
+  });
+
+  it('is all but the SYNs that a proxy answers: a chain a prefix, found by a map a length, longest first', () => {
+    const { text, compiler } = loaded([
+      testFilter(1, '203.0.113.7', proxyKind),
+      testFilter(2, '203.0.113.0/24', proxyKind, { destinationPorts: { start: 25, end: 26 } }),
+      testFilter(3, '2001:db8::/32', proxyKind, { src: { family: 6, start: 1n << 120n, end: 1n << 120n } }),
+    ]);
+    assert.equal(chain(text, 'hook_prerouting')?.[1], 'meta l4proto 6 @th,88,24 & 0x17 == 0x02 jump syns');
+    assert.deepEqual(chain(text, 'syns'), [
+      'ip daddr vmap @sm4_32',
+      'ip daddr & 255.255.255.0 vmap @sm4_24',
+      'ip6 daddr & ffff:ffff:: vmap @sm6_32',
+    ]);
+    const end = 'fib daddr type != local notrack accept';
+    assert.deepEqual(
+      chain(text, 's4_cb007107_32'),
+      [80, 443, 8443].map((port) => `meta l4proto 6 @th,8,24 & 0xffff == ${port} ${end}`),
+    );
+    assert.deepEqual(chain(text, 's4_cb007100_24'), [`meta l4proto 6 @th,8,24 & 0xffff 25-26 ${end}`]);
+    assert.equal(chain(text, 's6_20010db8000000000000000000000000_32')?.length, 3);
+    const removed = compiler.change(
+      { upsert: [], remove: [1, 2, 3].map((each) => testFilter(each, '::', dns).uuid) },
+      mark,
+    );
+    assert.match(removed.text, /^delete map inet levee sm4_24$/m);
+    assert.doesNotMatch(removed.text, /jump syns/);
+  });
+
+  it('a thousand proxies are asked by no SYN to another destination', () => {
+    const many = Array.from({ length: 1000 }, (_, index) =>
+      testFilter(index, `10.0.${index >> 8}.${index & 255}`, proxyKind),
+    );
+    const { text } = loaded(many);
+    assert.equal(chain(text, 'syns')?.length, 1);
+    assert.ok((chain(text, 'hook_prerouting')?.length ?? 0) < 8);
+  });
+});
+
+describe('the many default ports of a kind', () => {
+  it('are one look-up in a set that every table has', () => {
+    const names = kindPortSets.map(({ definition }) => definition.name);
+    assert.deepEqual(names, ['ports_3_udp_src']);
+    assert.match(loaded([]).text, /\nset ports_3_udp_src \{\ntype inet_service\nelements = \{ 17,\n19,/);
+    assert.equal(kindPortsCondition(3, 'udp', 'src'), '@th,0,24 != 0xffffff th sport @ports_3_udp_src');
+    const enforced = { ...udpAmplification, enforcement: rememberingKind.enforcement };
+    const { chains } = filterProgram(testFilter(1, '203.0.113.7', enforced as typeof rememberingKind));
+    assert.equal(chains[0]?.lines.length, 1);
+    assert.match(
+      chains[0]?.lines[0] ?? '',
+      /^meta l4proto 17 @th,0,24 != 0xffffff th sport @ports_3_udp_src goto f_udp_/,
+    );
+  });
+});
