@@ -18,6 +18,8 @@ export interface Observed {
   /** How many frames of that packet arrived at the other side of the router. */
   readonly forwarded: ReadonlyMap<Key, number>;
   readonly answered: ReadonlyMap<Key, readonly Answered[]>;
+  /** Sequence numbers of the SYN-ACKs with which the router itself answered a SYN. */
+  readonly challenged: ReadonlyMap<Key, number>;
   /** Frames not addressed to the router's hardware that passed its ingress hook. */
   readonly passedIngress: ReadonlyMap<Key, number>;
 }
@@ -142,6 +144,7 @@ export class KernelPath {
 export class Observation implements Observed {
   readonly forwarded = new Map<Key, number>();
   readonly answered = new Map<Key, Answered[]>();
+  readonly challenged = new Map<Key, number>();
   readonly passedIngress = new Map<Key, number>();
 
   takeForwarded(frame: Uint8Array): void {
@@ -162,9 +165,15 @@ export class Observation implements Observed {
       if (frame[inner] === code[0] && frame[inner + 1] === code[1]) this.answer(keyOf(frame, inner + 8), 'unreachable');
       return;
     }
-    if (protocol !== 6 || ((frame[inner + 13] as number) & 0x04) === 0) return;
+    if (protocol !== 6) return;
+    const flags = frame[inner + 13] as number;
     const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);
-    const acknowledges = ((frame[inner + 13] as number) & 0x10) !== 0;
+    if ((flags & 0x12) === 0x12) {
+      this.challenged.set(packetKey(v6 ? 6 : 4, view.getUint32(inner + 8) >>> 14), view.getUint32(inner + 4));
+      return;
+    }
+    if ((flags & 0x04) === 0) return;
+    const acknowledges = (flags & 0x10) !== 0;
     this.answer(packetKey(v6 ? 6 : 4, view.getUint32(inner + (acknowledges ? 8 : 4)) >>> 14), 'reset');
   }
 

@@ -24,7 +24,8 @@ export type Transport =
       readonly sourcePort: number;
       readonly destinationPort: number;
     }
-  | { readonly kind: 'icmp'; readonly type: number; readonly code: number }
+  /** `identifier` of an echo: both directions' messages have the same. Absent: the packet's `id`. */
+  | { readonly kind: 'icmp'; readonly type: number; readonly code: number; readonly identifier?: number }
   /** Any other protocol number: the payload follows the IP header. */
   | { readonly kind: 'raw'; readonly protocol: number };
 

@@ -86,7 +86,7 @@ export function buildTransport(spec: PacketSpec, length: number): Uint8Array {
     case 'icmp':
       view.setUint8(0, transport.type);
       view.setUint8(1, transport.code);
-      view.setUint16(4, spec.id & 0xffff);
+      view.setUint16(4, (transport.identifier ?? spec.id) & 0xffff);
       view.setUint16(2, foldChecksum(sumWords(bytes, spec.family === 6 ? pseudo() : 0)));
       break;
     case 'raw':

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { filterKinds } from './catalogue.ts';
 import { createModelRouter, familiesOf, packetOf, vectorFilter } from './testing/vector-run.ts';
 
+const destinations = { 4: 0xcb007107n, 6: (0x20010db8n << 96n) + 7n } as const;
 const clients = { 4: 0xc6336400n, 6: 0x20010db9n << 96n } as const;
 
 for (const kind of filterKinds) {
@@ -12,7 +13,7 @@ for (const kind of filterKinds) {
   for (const vector of enforcement.vectors) {
     test(`${name}: ${vector.says}`, () => {
       for (const family of familiesOf(kind, vector)) {
-        const filter = vectorFilter(kind, family);
+        const filter = vectorFilter(kind, { family, value: destinations[family] }, 1);
         const router = createModelRouter(filter, vector.settling);
         for (const [index, step] of vector.steps.entries()) {
           const { outcome, evaluation } = router.play(

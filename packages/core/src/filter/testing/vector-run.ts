@@ -4,7 +4,8 @@
  */
 import { type Evaluation, evaluate, type Verdict } from '../../firewall/evaluate.ts';
 import type { Packet } from '../../firewall/packet.ts';
-import type { Family } from '../../net/prefix.ts';
+import { formatAddress } from '../../net/address.ts';
+import type { Address, Family } from '../../net/prefix.ts';
 import type { Filter } from '../filter.ts';
 import type { FilterKind } from '../filter-kind.ts';
 import type { FilterVector, VectorStep } from '../filter-vector.ts';
@@ -12,7 +13,6 @@ import { createFlowMemory } from '../flow-memory.ts';
 import { createFilterMemory } from '../memory.ts';
 import { parseFilter } from '../parse-filter.ts';
 
-export const vectorDestination = { 4: '203.0.113.7', 6: '2001:db8::7' } as const;
 const portWithoutDefault = 4000;
 
 /** Where every vector is played: each family, unless it is about one. */
@@ -20,19 +20,16 @@ export function familiesOf(kind: FilterKind, { family }: FilterVector): readonly
   return family === undefined ? kind.families : [family];
 }
 
-/** A filter with nothing narrowed, at the destination of all vectors. */
-export function vectorFilter(kind: FilterKind, family: Family): Filter {
+/** A filter with nothing narrowed. `number`: no two filters of a table share it. */
+export function vectorFilter(kind: FilterKind, dst: Address, number: number): Filter {
   const port = kind.destinationPorts === 'required' ? { port: { dst: { start: portWithoutDefault } } } : {};
-  const uuid = `00000000-0000-7000-8000-${kind.id.toString(16).padStart(12, '0')}`;
-  const parsed = parseFilter({ dst: vectorDestination[family], filter: kind.id, ...port }, { uuid, sequence: kind.id });
+  const uuid = `00000000-0000-7000-8000-${number.toString(16).padStart(12, '0')}`;
+  const parsed = parseFilter({ dst: formatAddress(dst), filter: kind.id, ...port }, { uuid, sequence: number });
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
   return { ...parsed.filter, kind };
 }
 
-/**
- * Every tool that a flood of neighbours would exhaust made wide, the meters: for runs about form and memory. The uuid is
- * the filter's own.
- */
+/** The same filter with meters that no test exhausts: for runs that are about form and memory. */
 export function withWideMeters(filter: Filter): Filter {
   const { kind } = filter;
   if (kind.enforcement === undefined) return filter;

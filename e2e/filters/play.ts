@@ -1,0 +1,120 @@
+/**
+ * Plays many conversations at once through a real router and through the evaluator, step by step: all first packets, then
+ * all second ones, …, so that in each the order is what it says. Owns nothing but the comparison; must never repair or
+ * excuse a difference.
+ */
+import type { Filter } from '@levee/core/filter/filter.ts';
+import { createModelRouter, type Played } from '@levee/core/filter/testing/vector-run.ts';
+import type { Packet } from '@levee/core/firewall/packet.ts';
+import { formatAddress } from '@levee/core/net/address.ts';
+import { buildFrame } from '@levee/lab/packet-build.ts';
+import { type KernelPath, packetKey } from '../kernel/kernel-path.ts';
+import { Conversation } from './conversation.ts';
+
+export interface Turn {
+  readonly from: 'client' | 'server';
+  readonly packet: Packet;
+  /** What the vector says of it; absent where only model and kernel are held to each other. */
+  readonly expect?: Played['outcome'] | undefined;
+}
+
+export interface Play {
+  readonly says: string;
+  /** Whose sources are known, which has settled: filters with the same uuid share them. */
+  readonly filter: Filter;
+  readonly settling: boolean;
+  readonly turns: readonly Turn[];
+}
+
+export interface PlayReport {
+  packets: number;
+  /** How many of the clients' packets had each outcome, so that a run that tests nothing shows. */
+  readonly outcomes: Record<Played['outcome'], number>;
+  readonly differences: string[];
+}
+
+const idsAtMost = 60_000;
+
+/** The filters' table is loaded. Ends the conversation with its first difference. */
+export async function playAll(kernel: KernelPath, plays: readonly Play[]): Promise<PlayReport> {
+  const report: PlayReport = { packets: 0, outcomes: { pass: 0, discard: 0, challenge: 0 }, differences: [] };
+  const routers = new Map<string, ReturnType<typeof createModelRouter>>();
+  const running = plays.map((play) => {
+    const { uuid } = play.filter;
+    const router = routers.get(uuid) ?? createModelRouter(play.filter, play.settling);
+    routers.set(uuid, router);
+    return { play, router, conversations: new Map<bigint, Conversation>(), over: false };
+  });
+  const longest = Math.max(0, ...plays.map(({ turns }) => turns.length));
+  for (let index = 0; index < longest; index++) {
+    for (const from of ['client', 'server'] as const) {
+      const due = running.filter(({ play, over }) => !over && play.turns[index]?.from === from);
+      for (let start = 0; start < due.length; start += idsAtMost) {
+        await playTurn(kernel, due.slice(start, start + idsAtMost), index, from, report);
+      }
+    }
+  }
+  return report;
+}
+
+interface Running {
+  readonly play: Play;
+  readonly router: ReturnType<typeof createModelRouter>;
+  readonly conversations: Map<bigint, Conversation>;
+  over: boolean;
+}
+
+async function playTurn(
+  kernel: KernelPath,
+  due: readonly Running[],
+  index: number,
+  from: 'client' | 'server',
+  report: PlayReport,
+): Promise<void> {
+  const sent = due.map((each, place) => {
+    const { packet } = each.play.turns[index] as Turn;
+    const client = from === 'client' ? packet.source : packet.destination;
+    const conversation = each.conversations.get(client) ?? new Conversation();
+    each.conversations.set(client, conversation);
+    return { each, conversation, spec: conversation.spec(packet, from, place + 1) };
+  });
+  const frames = sent.map(({ spec }) => buildFrame(spec));
+  const observed = await kernel.send(frames, from === 'client' ? 'attacker' : 'customer');
+  for (const [place, { each, conversation, spec }] of sent.entries()) {
+    const { packet, expect } = each.play.turns[index] as Turn;
+    const { outcome, evaluation } = each.router.play(packet);
+    const key = packetKey(spec.family, spec.id);
+    const forwarded = observed.forwarded.get(key) ?? 0;
+    const challenge = observed.challenged.get(key);
+    report.packets += 1;
+    if (forwarded > 0) conversation.arrived(packet, from);
+    if (challenge !== undefined) conversation.challenged(packet, challenge);
+    if (from === 'client') report.outcomes[outcome] += 1;
+    const wrong: string[] = [];
+    if (expect !== undefined && outcome !== expect) wrong.push(`the evaluator says ${outcome}, expected ${expect}`);
+    if (forwarded !== (outcome === 'pass' ? 1 : 0)) wrong.push(`the evaluator says ${outcome}, ${forwarded} arrived`);
+    const answered = outcome === 'challenge' && isSyn(packet);
+    if ((challenge !== undefined) !== answered) {
+      wrong.push(
+        `the evaluator says ${outcome}, and the router ${challenge === undefined ? 'answered nothing' : 'answered'}`,
+      );
+    }
+    if (wrong.length === 0) continue;
+    each.over = true;
+    const why = evaluation?.trail.map((step) =>
+      step.matched && 'why' in step ? step.why : JSON.stringify(step.matched),
+    );
+    report.differences.push(
+      [
+        `${each.play.filter.kind.name}, IPv${packet.family}, step ${index + 1} of "${each.play.says}": ${wrong.join('; ')}`,
+        `  evaluator: ${why?.join(', ') ?? 'from the server'}`,
+        `  ${formatAddress({ family: packet.family, value: packet.source })} to ${formatAddress({ family: packet.family, value: packet.destination })}`,
+        `  frame ${Buffer.from((frames[place] as Uint8Array).subarray(0, 200)).toString('hex')}`,
+      ].join('\n'),
+    );
+  }
+}
+
+function isSyn({ tcpFlags }: Packet): boolean {
+  return tcpFlags !== undefined && (tcpFlags & 0x12) === 0x02;
+}

@@ -1,0 +1,147 @@
+/**
+ * Every kind's vectors through a real router, and then their neighbours: the evaluator and the kernel have to agree on
+ * each packet. Each vector has a destination and a filter of its own, each neighbour a client of its own.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { filterKinds } from '@levee/core/filter/catalogue.ts';
+import type { Filter } from '@levee/core/filter/filter.ts';
+import type { FilterKind } from '@levee/core/filter/filter-kind.ts';
+import type { FilterVector } from '@levee/core/filter/filter-vector.ts';
+import { familiesOf, packetOf, vectorFilter, withWideMeters } from '@levee/core/filter/testing/vector-run.ts';
+import type { Packet } from '@levee/core/firewall/packet.ts';
+import type { Family } from '@levee/core/net/prefix.ts';
+import { createCompiler } from '@levee/core/nftables/compiler.ts';
+import { filterSet } from '@levee/core/nftables/names.ts';
+import { labObstacle } from '@levee/lab/namespace.ts';
+import { KernelPath } from '../kernel/kernel-path.ts';
+import { chosenSeed } from '../kernel/meaning-run.ts';
+import { Random } from '../kernel/random.ts';
+import { neighboursOf } from './neighbours.ts';
+import { type Play, playAll, type Turn } from './play.ts';
+
+const skip = labObstacle() ?? false;
+const mark = '0123456789abcdef';
+const clients: Readonly<Record<Family, bigint>> = { 4: 0x64400000n, 6: 0xfd77n << 112n };
+const destinations: Readonly<Record<Family, bigint>> = { 4: 0x0a100000n, 6: 0x20010db8n << 96n };
+/** Of each packet of a client, in each family. */
+const neighboursOfEach = 12;
+/** Clients of one play. */
+const room = 16n;
+
+interface Placed {
+  readonly kind: FilterKind;
+  readonly vector: FilterVector;
+  readonly filter: Filter;
+}
+
+/** `LEVEE_KINDS`: names of those to look at alone. */
+function placeAll(): Placed[] {
+  const wanted = process.env.LEVEE_KINDS?.split(',');
+  const kinds = filterKinds.filter(({ name }) => wanted?.includes(name) ?? true);
+  let number = 0;
+  return kinds.flatMap((kind) =>
+    (kind.enforcement?.vectors ?? []).flatMap((vector) =>
+      familiesOf(kind, vector).map((family) => {
+        number += 1;
+        return {
+          kind,
+          vector,
+          filter: vectorFilter(kind, { family, value: destinations[family] + BigInt(number) }, number),
+        };
+      }),
+    ),
+  );
+}
+
+function load(kernel: KernelPath, placed: readonly Placed[], change: (filter: Filter) => Filter): Placed[] {
+  const present = placed.map((each) => ({ ...each, filter: change(each.filter) }));
+  kernel.load(
+    createCompiler().replace(
+      present.map(({ filter }) => filter),
+      mark,
+    ).text,
+  );
+  const settles = present.filter(({ kind }) => kind.enforcement?.settles);
+  kernel.load(
+    settles
+      .flatMap(({ vector, filter }) => {
+        const set = `inet levee ${filterSet('settling', filter.uuid)}`;
+        const protocol = filter.dst.family === 4 ? 2 : 10;
+        return [`flush set ${set}`, ...(vector.settling ? [`add element ${set} { ${protocol} timeout 1h }`] : [])];
+      })
+      .map((line) => `${line}\n`)
+      .join(''),
+  );
+  return present;
+}
+
+function turnsOf({ vector, filter }: Placed, firstClient: bigint): Turn[] {
+  return vector.steps.map((step) => ({
+    from: step.from,
+    packet: packetOf(step, filter, firstClient + BigInt(step.client ?? 1)),
+    expect: step.expect,
+  }));
+}
+
+async function withKernel(label: string, use: (kernel: KernelPath) => Promise<void>): Promise<void> {
+  const kernel = new KernelPath(label);
+  try {
+    await use(kernel);
+  } finally {
+    kernel.remove();
+  }
+}
+
+test('the kernel does to every packet of every vector what the vector says', { skip }, async (t) => {
+  await withKernel('vectors', async (kernel) => {
+    const placed = load(kernel, placeAll(), (filter) => filter);
+    const plays = placed.map((each): Play => {
+      const { vector, filter } = each;
+      const turns = turnsOf(each, clients[filter.dst.family]);
+      return { says: vector.says, filter, settling: vector.settling === true, turns };
+    });
+    const report = await playAll(kernel, plays);
+    t.diagnostic(JSON.stringify({ vectors: plays.length, packets: report.packets, outcomes: report.outcomes }));
+    assert.equal(report.differences.length, 0, report.differences.join('\n\n'));
+    assert.ok(report.outcomes.pass > 0 && report.outcomes.discard > 0);
+  });
+});
+
+test('the kernel does to the neighbours of every packet what the evaluator says', { skip }, async (t) => {
+  const seed = chosenSeed();
+  t.diagnostic(`seed ${seed} (LEVEE_SEED=${seed} repeats this run)`);
+  const random = new Random(seed);
+  await withKernel('neighbours', async (kernel) => {
+    const placed = load(kernel, placeAll(), withWideMeters);
+    const plays = placed.flatMap((each) => {
+      const { vector, filter } = each;
+      let client = clients[filter.dst.family];
+      return vector.steps.flatMap((step, index) => {
+        if (step.from === 'server') return [];
+        const payload = packetOf(step, filter, client + BigInt(step.client ?? 1)).payload ?? new Uint8Array();
+        return neighboursOf(payload, random, neighboursOfEach).map((neighbour): Play => {
+          client += room;
+          const turns = turnsOf(each, client).slice(0, index + 1);
+          const last = turns[index] as Turn;
+          return {
+            says: `${vector.says}, its last packet's payload ${Buffer.from(neighbour).toString('hex')}`,
+            filter,
+            settling: vector.settling === true,
+            turns: [...turns.slice(0, index), { from: 'client', packet: withPayload(last.packet, neighbour) }],
+          };
+        });
+      });
+    });
+    const report = await playAll(kernel, plays);
+    t.diagnostic(JSON.stringify({ neighbours: plays.length, packets: report.packets, outcomes: report.outcomes }));
+    const shown = report.differences.slice(0, 20).join('\n\n');
+    assert.equal(report.differences.length, 0, `LEVEE_SEED=${seed}: ${report.differences.length}\n${shown}`);
+    assert.ok(report.outcomes.pass > 0 && report.outcomes.discard > 0);
+  });
+});
+
+function withPayload(packet: Packet, payload: Uint8Array): Packet {
+  const longer = payload.length - (packet.payload?.length ?? 0);
+  return { ...packet, payload, totalLengthBytes: (packet.totalLengthBytes ?? 0) + longer };
+}
