@@ -30,8 +30,9 @@ export const tunnelOperations: readonly Operation[] = [
     description:
       'Every router in scope that has a tunnel address of the family of `endpoint` gets an end of its own: key or VNI and ' +
       'inner addresses in `tunnel_information` are what the other end has to be set to, and stay for as long as the tunnel ' +
-      'does. Without `locations` routers that are added later get an end too. With them each must have such a router now ' +
-      '(409 otherwise); without them a tunnel that no router can serve yet is stored and `pending`.',
+      'does. Without `locations` routers that are added later get an end too. With them each must have such a router now, ' +
+      'and not only such as have reported that they cannot end the type (409 otherwise, which says why); without them a ' +
+      'tunnel that no router can serve is stored, and its state says why.',
     access: 'write',
     body: tunnelCreate,
     answer: tunnel,
@@ -65,7 +66,7 @@ export const tunnelOperations: readonly Operation[] = [
     summary: 'Read one tunnel',
     description:
       "Answers an array with the one tunnel; `tunnel_information` has what the customer's end has to be set " +
-      'to, location by location.',
+      'to, router by router, the state there, and how the customer answers through it (`probe`).',
     access: 'read',
     params: uuidParams,
     answer: Type.Array(tunnel, { minItems: 1, maxItems: 1 }),

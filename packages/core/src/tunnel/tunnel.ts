@@ -3,9 +3,17 @@
  * checks anything: that is `parse-tunnel.ts`.
  */
 
+import type { Family } from '../net/prefix.ts';
+
 /** As answered; matched without case. */
 export const tunnelTypes = ['GRE', 'Geneve'] as const;
 export type TunnelType = (typeof tunnelTypes)[number];
+
+/** What Linux needs to end a tunnel, by the family of its endpoints. */
+export const kernelModules: Readonly<Record<TunnelType, Readonly<Record<Family, string>>>> = {
+  GRE: { 4: 'ip_gre', 6: 'ip6_gre' },
+  Geneve: { 4: 'geneve', 6: 'geneve' },
+};
 
 /** In the order in which a canonical tunnel lists them. */
 export const tunnelFields = ['ips', 'endpoint', 'type', 'keyed', 'locations'] as const;

@@ -43,7 +43,7 @@ export async function judgeTunnel(
   const family = familyOf(endpoint);
   const sites = await loadSites(executor, family, locations);
   const asked = asksLocations ? (locations ?? []) : [];
-  const { unknown, unserved } = await judgeLocations(executor, asked, sites, family);
+  const { unknown, unserved } = await judgeLocations(executor, asked, sites, family, canonical.type);
   const added = positions.map((index) => ips[index] ?? '');
   const judged = await judgeSubnets(executor, caller, added, positions, tunnelUuid);
   const unkeyedEndpoint = keyed === false ? endpoint : undefined;

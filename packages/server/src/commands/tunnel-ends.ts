@@ -17,6 +17,7 @@ import {
   type Stretch,
   stretchesFrom,
 } from '@levee/core/tunnel/allocation.ts';
+import { kernelModules, type TunnelType } from '@levee/core/tunnel/tunnel.ts';
 import type { Executor } from './executor.ts';
 import { done, type Outcome, refuse } from './outcome.ts';
 
@@ -34,11 +35,17 @@ export interface Site {
   readonly router_uuid: string;
   readonly location: string;
   readonly address: string;
+  readonly router: string;
+  /** Null: its agent has reported nothing yet, and may turn out to be able to. */
+  readonly enforcement: 'kernel' | 'dry' | null;
+  readonly enforcement_reason: string | null;
+  readonly capabilities: readonly string[];
 }
 
 const sitesStatement = {
   name: 'tunnel_sites',
-  text: `select r.uuid::text as router_uuid, l.name as location, host(a.address) as address
+  text: `select r.uuid::text as router_uuid, l.name as location, host(a.address) as address, r.name as router,
+      r.enforcement, r.enforcement_reason, r.capabilities
     from router r join location l on l.uuid = r.location_uuid join router_address a on a.router_uuid = r.uuid
     where a.family = $1 and ($2::text[] is null or l.name = any($2))
     order by r.created_at, r.uuid`,
@@ -58,7 +65,7 @@ const locationsShown = 20;
 
 export interface JudgedLocations {
   readonly unknown: readonly Problem[];
-  /** There is no router at them that ends tunnels of the family. */
+  /** There is no router at them that ends tunnels of the family, or none that can end those of the type. */
   readonly unserved: readonly Problem[];
 }
 
@@ -68,11 +75,12 @@ export async function judgeLocations(
   locations: readonly string[],
   sites: readonly Site[],
   family: Family,
+  type: TunnelType,
 ): Promise<JudgedLocations> {
   if (locations.length === 0) return { unknown: [], unserved: [] };
   const names = (await executor.rows<{ name: string }>(locationsStatement, [])).map((row) => row.name);
   const known = names.slice(0, locationsShown).join(', ') + (names.length > locationsShown ? ' …' : '');
-  const served = new Set(sites.map((site) => site.location));
+  const there = Map.groupBy(sites, (site) => site.location);
   const unknown: Problem[] = [];
   const unserved: Problem[] = [];
   for (const [index, name] of locations.entries()) {
@@ -80,12 +88,32 @@ export async function judgeLocations(
     if (!names.includes(name)) {
       const message = `${at}: there is no location ${quote(name)}; there are: ${known || 'none'}`;
       unknown.push({ field, code: 'unknown_location', message });
-    } else if (!served.has(name)) {
-      const message = `${at}: no router at ${name} has an IPv${family} tunnel address, which the endpoint asks for`;
-      unserved.push({ field, code: 'no_tunnel_router', message });
+      continue;
     }
+    const here = there.get(name) ?? [];
+    if (here.some((site) => !isUnable(site, type))) continue;
+    const why =
+      here.length === 0
+        ? `no router at ${name} has an IPv${family} tunnel address, which the endpoint asks for`
+        : `no router at ${name} can end ${type} tunnels: ${whyUnable(here, type, family)}`;
+    unserved.push({ field, code: 'no_tunnel_router', message: `${at}: ${why}` });
   }
   return { unknown, unserved };
+}
+
+function isUnable({ enforcement, capabilities }: Site, type: TunnelType): boolean {
+  return enforcement !== null && !capabilities.includes(`tunnel:${type}`);
+}
+
+const routersShown = 5;
+
+function whyUnable(sites: readonly Site[], type: TunnelType, family: Family): string {
+  const shown = sites.slice(0, routersShown).map(({ router, enforcement, enforcement_reason: reason }) => {
+    if (enforcement === 'dry') return `${router} enforces nothing (${reason ?? 'it did not say why'})`;
+    const lacking = kernelModules[type][family];
+    return `${router} has reported that it cannot (its kernel lacks ${lacking}, or its agent is too old)`;
+  });
+  return shown.join('; ') + (sites.length > routersShown ? ` … and ${sites.length - routersShown} more` : '');
 }
 
 export interface WantedEnd {

@@ -106,6 +106,46 @@ test('a location that was asked for and has no router of the endpoint’s family
   assert.match(ipv6.body.message, /no router at ams1 has an IPv6 tunnel address/);
 });
 
+test('a location whose routers have all reported that they cannot end the type is a conflict that names them', async () => {
+  const { pool } = api.database;
+  const at = { ...good, locations: ['fra1'] };
+  const messageOf = async (body: object) => {
+    const reply = await create(body);
+    assert.deepEqual([reply.status, codesOf(reply)], [409, ['/locations/0 no_tunnel_router']], reply.text);
+    return reply.body.message;
+  };
+  const report = (enforcement: string | null, capabilities: readonly string[], reason: string | null = null) =>
+    pool.query(
+      `update router set enforcement = $1, capabilities = $2, enforcement_reason = $3 where name = 'edge-fra'`,
+      [enforcement, capabilities, reason],
+    );
+  try {
+    await report('kernel', ['tunnel:Geneve']);
+    assert.match(
+      await messageOf(at),
+      /^locations\.0: no router at fra1 can end GRE tunnels: edge-fra has reported that it cannot \(its kernel lacks ip_gre,/,
+    );
+    assert.match(await messageOf({ ...at, endpoint: '2001:db8:900::9' }), /its kernel lacks ip6_gre,/);
+    const { uuid } = await created({ ...good, type: 'Geneve', locations: ['fra1'] });
+    const elsewhere = await created({ ...good, ips: ['203.0.113.16/28'], locations: ['ams1'] });
+    const moved = await change(elsewhere.uuid, { locations: ['ams1', 'fra1'] });
+    assert.deepEqual([moved.status, codesOf(moved)], [409, ['/locations/1 no_tunnel_router']]);
+    const anywhere = await created({ ...good, ips: ['203.0.113.32/28'] });
+    assert.deepEqual(routersOf(anywhere), ['edge-fra', 'edge-ams'], 'whoever asks for none gets what there is');
+
+    await report('dry', [], 'it has no CAP_NET_ADMIN');
+    assert.match(
+      await messageOf({ ...at, ips: ['203.0.113.48/28'] }),
+      /edge-fra enforces nothing \(it has no CAP_NET_ADMIN\)/,
+    );
+    assert.equal((await change(uuid, { ips: ['203.0.113.4/30'] })).status, 200, 'where it is it may be changed');
+    await report('kernel', ['tunnel:Geneve', 'tunnel:GRE']);
+    await created({ ...at, ips: ['203.0.113.48/28'] });
+  } finally {
+    await report(null, []);
+  }
+});
+
 test('everything that is stored otherwise is told at once, and the first kind of it gives the code', async () => {
   await created({ ...good, ips: ['203.0.113.32/28'] });
   const wrong = { ...good, ips: ['203.0.113.64/28', '203.0.113.32/29'], locations: ['bare', 'lon1'] };
