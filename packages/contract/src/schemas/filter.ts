@@ -5,7 +5,7 @@
 import Type from 'typebox';
 import { addressRange, dst, portRanges } from './firewall-rule.ts';
 import { providerRuleListQuery, ruleListQuery } from './list.ts';
-import { expiresAt, objectState, storedObjectFields } from './object.ts';
+import { expiresAt, hitFields, objectState, storedObjectFields } from './object.ts';
 
 const filterFields = {
   dst,
@@ -38,7 +38,16 @@ export const filterCreate = Type.Object(
 );
 
 export const filter = Type.Object(
-  { ...storedObjectFields, state: objectState, ...filterFields },
+  {
+    ...storedObjectFields,
+    state: objectState,
+    ...filterFields,
+    hits: Type.Object(hitFields, {
+      additionalProperties: false,
+      description:
+        'What the routers have reported so far that the filter has discarded; what it let pass is not counted.',
+    }),
+  },
   { $id: 'Filter', additionalProperties: false },
 );
 

@@ -4,7 +4,7 @@
  */
 import Type from 'typebox';
 import { protocolNames } from '../protocols.ts';
-import { confirmWithin, expiresAt, storedObjectFields, timestamp } from './object.ts';
+import { confirmWithin, expiresAt, hitFields, storedObjectFields, timestamp } from './object.ts';
 
 export const ruleActions = ['accept', 'continue', 'drop', 'reject'] as const;
 export const tcpFlagNames = ['fin', 'syn', 'rst', 'psh', 'ack', 'urg', 'ece', 'cwr'] as const;
@@ -169,9 +169,7 @@ export const firewallRule = Type.Object(
     expires_at: Type.Optional(expiresAt),
     hits: Type.Object(
       {
-        packets: Type.Integer({ minimum: 0 }),
-        bytes: Type.Integer({ minimum: 0 }),
-        last_hit_at: Type.Optional(timestamp),
+        ...hitFields,
         shared_by: Type.Optional(
           Type.Integer({ minimum: 2, description: 'The count is the sum over that many destinations.' }),
         ),

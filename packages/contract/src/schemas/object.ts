@@ -56,6 +56,13 @@ export const storedObjectFields = {
   applied: Type.Array(appliedEntry, { description: 'Where it stands, router by router.' }),
 };
 
+/** Sums over all routers, of their reports so far. */
+export const hitFields = {
+  packets: Type.Integer({ minimum: 0 }),
+  bytes: Type.Integer({ minimum: 0 }),
+  last_hit_at: Type.Optional(timestamp),
+};
+
 export const confirmedChange = Type.Object(
   { change_uuid: Type.String({ format: 'uuid' }), confirmed_at: timestamp, message: Type.String() },
   { $id: 'ConfirmedChange', additionalProperties: false },

@@ -2,7 +2,7 @@
 import Type from 'typebox';
 import { inWords } from './in-words.ts';
 import { providerRuleListQuery } from './list.ts';
-import { expiresAt, objectState, storedObjectFields } from './object.ts';
+import { expiresAt, objectState, storedObjectFields, timestamp } from './object.ts';
 
 const ips = Type.Array(Type.String({ maxLength: 64 }), {
   minItems: 1,
@@ -61,6 +61,30 @@ const inner = (description: string) =>
     { additionalProperties: false, description },
   );
 
+const milliseconds = Type.Number({ minimum: 0 });
+
+const tunnelProbe = Type.Object(
+  {
+    rtt_ms: Type.Optional(
+      Type.Object(
+        { min: milliseconds, avg: milliseconds, max: milliseconds },
+        {
+          additionalProperties: false,
+          description: 'Round trips of the last five minutes; absent: nothing was answered.',
+        },
+      ),
+    ),
+    loss_percent: Type.Number({ minimum: 0, maximum: 100, description: 'Of the last five minutes.' }),
+    last_answer_at: Type.Optional({ ...timestamp, description: 'Absent: none came yet.' }),
+    at: { ...timestamp, description: 'Of the last report: all else is of then.' },
+  },
+  {
+    additionalProperties: false,
+    description: "How the customer's inner address answers the router's pings; absent until the router has reported.",
+  },
+);
+export type TunnelProbe = Type.Static<typeof tunnelProbe>;
+
 const tunnelInformation = Type.Object(
   {
     location: Type.String(),
@@ -81,15 +105,7 @@ const tunnelInformation = Type.Object(
     mss_ipv6: Type.Integer({ description: 'Largest TCP segment over IPv6 inside, octets.' }),
     state: objectState,
     state_reason: Type.Optional(Type.String({ description: 'Why the state there is not what was asked for.' })),
-    probe: Type.Optional(
-      Type.Object(
-        { rtt_ms: Type.Optional(Type.Number()), loss: Type.Number({ minimum: 0, maximum: 1 }) },
-        {
-          additionalProperties: false,
-          description: "How the customer's inner address answers the router; absent until it was asked.",
-        },
-      ),
-    ),
+    probe: Type.Optional(tunnelProbe),
   },
   { additionalProperties: false },
 );

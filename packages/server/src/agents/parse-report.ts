@@ -2,8 +2,11 @@
  * From what a router sent to a report that can be stored. A router is authenticated, not trusted: everything is
  * checked and bounded here.
  */
+import type { RoundTrips } from '@levee/core/tunnel/probe-window.ts';
 import type { Cursor } from '../store/cursor.ts';
-import type { HitDelta, StoredReport } from '../store/reports.ts';
+import type { HitDelta } from '../store/report-hits.ts';
+import type { ReportedProbe } from '../store/report-probes.ts';
+import type { StoredReport } from '../store/reports.ts';
 import type { WireCursors } from './wire-cursor.ts';
 
 export type ParsedReport =
@@ -15,6 +18,10 @@ const REASON_MAXIMUM = 2_000;
 const STATUS_MAXIMUM_BYTES = 64 * 1024;
 const CAPABILITY = /^(?:filter:[1-9]\d{0,4}|tunnel:[A-Za-z]{1,16})$/;
 const CAPABILITIES_MAXIMUM = 256;
+/** Of one tunnel in one report. */
+const PROBES_MAXIMUM = 1_000_000;
+/** Milliseconds; an answer that takes longer is none. */
+const ROUND_TRIP_MAXIMUM = 3_600_000;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 class Refused extends Error {
@@ -50,6 +57,7 @@ export function parseReport(body: unknown, cursors: WireCursors, now = Date.now(
           };
         }),
         counters: report.counters === undefined ? undefined : countersOf(report.counters, now),
+        probes: report.probes === undefined ? [] : probesOf(report.probes, now),
         status: report.status === undefined ? undefined : statusOf(report.status),
       },
     };
@@ -119,12 +127,8 @@ function countersOf(value: unknown, now: number): NonNullable<StoredReport['coun
   };
 }
 
-/** A clock that is wrong loses no counts: a time to come is now, and none is before 1970. */
 function hitOf(value: unknown, field: string, now: number): HitDelta {
   const hit = objectOf(value, field);
-  const lastHitAt = text(hit.last_hit_at, `${field}/last_hit_at`);
-  const time = Date.parse(lastHitAt);
-  if (Number.isNaN(time)) throw new Refused(`${field}/last_hit_at`, 'must be a time of RFC 3339');
   const sharedBy = hit.shared_by === undefined ? undefined : count(hit.shared_by, `${field}/shared_by`);
   if (sharedBy !== undefined && (sharedBy < 1 || sharedBy > 2 ** 31 - 1)) {
     throw new Refused(`${field}/shared_by`, 'must be 1 to 2147483647');
@@ -133,9 +137,49 @@ function hitOf(value: unknown, field: string, now: number): HitDelta {
     uuid: uuid(hit.uuid, `${field}/uuid`),
     packets: count(hit.packets, `${field}/packets`),
     bytes: count(hit.bytes, `${field}/bytes`),
-    lastHitAt: new Date(Math.max(0, Math.min(time, now))).toISOString(),
+    lastHitAt: pastTime(hit.last_hit_at, `${field}/last_hit_at`, now),
     sharedBy,
   };
+}
+
+/** A clock that is wrong loses nothing else: a time to come is now, and none is before 1970. */
+function pastTime(value: unknown, field: string, now: number): string {
+  const time = Date.parse(text(value, field));
+  if (Number.isNaN(time)) throw new Refused(field, 'must be a time of RFC 3339');
+  return new Date(Math.max(0, Math.min(time, now))).toISOString();
+}
+
+function probesOf(value: unknown, now: number): ReportedProbe[] {
+  return list(value, '/probes').map((each, index) => {
+    const field = `/probes/${index}`;
+    const probe = objectOf(each, field);
+    const { last_answer_at: last } = probe;
+    return {
+      tunnelUuid: uuid(probe.uuid, `${field}/uuid`),
+      sent: probeCount(probe.sent, `${field}/sent`),
+      received: probeCount(probe.received, `${field}/received`),
+      rtt: probe.rtt_ms === undefined ? undefined : roundTripsOf(probe.rtt_ms, `${field}/rtt_ms`),
+      lastAnswerAt: last === undefined ? undefined : pastTime(last, `${field}/last_answer_at`, now),
+    };
+  });
+}
+
+function probeCount(value: unknown, field: string): number {
+  const number = count(value, field);
+  if (number > PROBES_MAXIMUM) throw new Refused(field, `must be at most ${PROBES_MAXIMUM}`);
+  return number;
+}
+
+function roundTripsOf(value: unknown, field: string): RoundTrips {
+  const rtt = objectOf(value, field);
+  const [min, avg, max] = (['min', 'avg', 'max'] as const).map((name) => {
+    const time = rtt[name];
+    if (typeof time !== 'number' || !(time >= 0 && time <= ROUND_TRIP_MAXIMUM)) {
+      throw new Refused(`${field}/${name}`, `must be milliseconds from 0 to ${ROUND_TRIP_MAXIMUM}`);
+    }
+    return time;
+  }) as [number, number, number];
+  return { min, avg, max };
 }
 
 function statusOf(value: unknown): Record<string, unknown> {

@@ -143,6 +143,7 @@ test('a malformed report is refused with the field, and changes nothing', async 
     const router = await enrolled(database, 'edge1');
     const uuid = '0198a000-0000-7000-8000-00000000000a';
     const hit = { uuid, packets: 1, bytes: 1, last_hit_at: '2026-01-01T00:00:00Z' };
+    const probe = { uuid, sent: 1, received: 1, rtt_ms: { min: 1, avg: 1, max: 1 } };
     const cases: [object, string][] = [
       [{ enforcement: { mode: 'loud' } }, '/enforcement/mode'],
       [{ enforcement: null }, '/enforcement'],
@@ -153,6 +154,14 @@ test('a malformed report is refused with the field, and changes nothing', async 
       [{ counters: { run: uuid, number: -1, hits: [] } }, '/counters/number'],
       [{ counters: { run: uuid, number: 1, hits: [{ ...hit, packets: 1.5 }] } }, '/counters/hits/0/packets'],
       [{ counters: { run: uuid, number: 1, hits: [{ ...hit, last_hit_at: 'soon' }] } }, '/counters/hits/0/last_hit_at'],
+      [{ probes: {} }, '/probes'],
+      [{ probes: [{ ...probe, uuid: 'x' }] }, '/probes/0/uuid'],
+      [{ probes: [probe, { ...probe, sent: -1 }] }, '/probes/1/sent'],
+      [{ probes: [{ ...probe, received: 1_000_001 }] }, '/probes/0/received'],
+      [{ probes: [{ ...probe, rtt_ms: 5 }] }, '/probes/0/rtt_ms'],
+      [{ probes: [{ ...probe, rtt_ms: { ...probe.rtt_ms, avg: -1 } }] }, '/probes/0/rtt_ms/avg'],
+      [{ probes: [{ ...probe, rtt_ms: { ...probe.rtt_ms, max: '2' } }] }, '/probes/0/rtt_ms/max'],
+      [{ probes: [{ ...probe, last_answer_at: 'soon' }] }, '/probes/0/last_answer_at'],
       [{ status: [] }, '/status'],
     ];
     for (const [fields, field] of cases) {

@@ -77,6 +77,7 @@ export async function changeTunnel(
   const routers = sites.map((site) => site.router_uuid);
   await executor.rows(retireStatement, [before.uuid, routers]);
   const wanted = sites.map((site) => ({ tunnelUuid: before.uuid, site, unkeyedEndpoint }));
+  if (endpoint !== stored.endpoint) await executor.rows(forgetProbesStatement, [before.uuid]);
   const given = await giveEnds(executor, pools, from, await standEnds(executor, wanted));
   if (!given.ok) return given;
   const expiresAt = change.expiresAt === undefined ? dateOf(before.expires_ms) : change.expiresAt;
@@ -92,6 +93,9 @@ const retireStatement = {
   text: `update tunnel_end set retired = true, unkeyed_endpoint = null
     where tunnel_uuid = $1 and not retired and router_uuid <> all($2::uuid[])`,
 };
+
+/** They were answered, or not, by another customer's end. */
+const forgetProbesStatement = { name: 'tunnel_probes_forget', text: 'delete from tunnel_probe where tunnel_uuid = $1' };
 
 const notOwner: Problem = {
   field: '',

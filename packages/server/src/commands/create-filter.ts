@@ -5,7 +5,7 @@
 import type { CanonicalFilter } from '@levee/core/filter/filter.ts';
 import type { Caller } from './caller.ts';
 import type { Executor } from './executor.ts';
-import { type FilterRow, filterColumns } from './filter-row.ts';
+import { type FilterRow, filterColumns, filterHits } from './filter-row.ts';
 import { done, type Outcome, refuse } from './outcome.ts';
 import { notAllowed, placeText } from './own-space.ts';
 import { withinQuota } from './quota.ts';
@@ -29,7 +29,7 @@ const createStatement = {
     ), logged as (
       insert into change (position, kind, object_uuid) select change_position, 'filter', uuid from created
     )
-    select ${filterColumns} from created r`,
+    select ${filterColumns} from created r ${filterHits}`,
 };
 
 /** In a transaction. */

@@ -2,8 +2,18 @@
  * The tunnel as rows give it to http and commands: what an answer needs, with the fields still as JSON text and the
  * ends that routers have for it. Owns the columns that are selected; renders nothing.
  */
+
+import type { ProbeMinute } from '@levee/core/tunnel/probe-window.ts';
 import type { TunnelType } from '@levee/core/tunnel/tunnel.ts';
-import { type StoredRow, storedColumns } from './stored-row.ts';
+import { milliseconds, type StoredRow, storedColumns } from './stored-row.ts';
+
+/** How the customer's end answered a router. */
+export interface ProbeRow {
+  /** Of the last report, milliseconds since 1970. */
+  readonly at_ms: number;
+  readonly last_answer_ms: number | null;
+  readonly minutes: readonly ProbeMinute[];
+}
 
 /** A router's end that is in use. */
 export interface TunnelEndRow {
@@ -15,6 +25,8 @@ export interface TunnelEndRow {
   /** A /31 and a /127. */
   readonly inner_ipv4: string;
   readonly inner_ipv6: string;
+  /** Null: the router has reported none. */
+  readonly probe: ProbeRow | null;
 }
 
 export interface TunnelRow extends StoredRow {
@@ -30,7 +42,10 @@ export const tunnelColumns = `${storedColumns}, r.type, host(r.endpoint) as endp
 export const endsJoin = `left join lateral (
     select coalesce(json_agg(json_build_object('router_uuid', o.uuid, 'router', o.name, 'location', l.name,
         'local_endpoint', host(e.local_endpoint), 'number', e.number, 'inner_ipv4', e.inner_ipv4::text,
-        'inner_ipv6', e.inner_ipv6::text) order by e.number), '[]') as ends
+        'inner_ipv6', e.inner_ipv6::text, 'probe', case when p.at is not null then json_build_object(
+          'at_ms', ${milliseconds('p.at')}, 'last_answer_ms', ${milliseconds('p.last_answer_at')}, 'minutes', p.minutes)
+        end) order by e.number), '[]') as ends
     from tunnel_end e join router o on o.uuid = e.router_uuid join location l on l.uuid = o.location_uuid
+    left join tunnel_probe p on p.tunnel_uuid = e.tunnel_uuid and p.router_uuid = e.router_uuid
     where e.tunnel_uuid = r.uuid and not e.retired
   ) e on true`;

@@ -6,7 +6,7 @@ import { filterNeed } from '@levee/core/filter/need.ts';
 import type pg from 'pg';
 import { type AttackRow, attackColumns } from '../commands/attack-row.ts';
 import { executorOf } from '../commands/executor.ts';
-import { type FilterRow, filterColumns } from '../commands/filter-row.ts';
+import { type FilterRow, filterColumns, filterHits } from '../commands/filter-row.ts';
 import { type FlowruleRow, flowruleColumns } from '../commands/flowrule-row.ts';
 import { type RdnsRow, rdnsColumns } from '../commands/rdns-row.ts';
 import { loadZoneIndex } from '../commands/read-rdns.ts';
@@ -57,7 +57,7 @@ export function eventRenderers({ pool, states, hasSpeaker }: EventObjectServices
         told(row, renderRule(row, states)),
       ),
     filter: async (uuids) =>
-      (await load<FilterRow>('filter', filterColumns, uuids)).map((row) => ({
+      (await load<FilterRow>('filter', filterColumns, uuids, filterHits)).map((row) => ({
         ...told(row, renderFilter(row, states)),
         scope: { needs: filterNeed(row.kind) },
       })),

@@ -1,6 +1,7 @@
 /** What a firewall rule's answer has beyond every stored object's: what it counted, how to confirm it, `disabled`. */
 import { isDisabled, type RuleRow } from '../commands/rule-row.ts';
-import { type AppliedStates, type RenderedObject, renderStored, timeText } from './object-answer.ts';
+import { hitsText } from './hits-text.ts';
+import { type AppliedStates, type RenderedObject, renderStored } from './object-answer.ts';
 
 export function renderRule(row: RuleRow, states: AppliedStates, extra = ''): RenderedObject {
   const derived = states.stateOf({
@@ -10,10 +11,8 @@ export function renderRule(row: RuleRow, states: AppliedStates, extra = ''): Ren
     deleted: row.deleted,
   });
   const shown = derived.state === 'active' && isDisabled(row) ? { ...derived, state: 'disabled' } : derived;
-  let hits = `,"hits":{"packets":${row.packets ?? 0},"bytes":${row.bytes ?? 0}`;
-  if (row.last_hit_ms !== null) hits += `,"last_hit_at":"${timeText(row.last_hit_ms)}"`;
-  if (row.shared_by !== null && row.shared_by > 1) hits += `,"shared_by":${row.shared_by}`;
-  return renderStored(row, shown, `${hits}}${extra}`);
+  const shared = row.shared_by !== null && row.shared_by > 1 ? `,"shared_by":${row.shared_by}` : '';
+  return renderStored(row, shown, hitsText(row, shared) + extra);
 }
 
 /** The members that tell how to confirm a change, for the end of an answer. */

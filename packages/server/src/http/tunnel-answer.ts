@@ -1,15 +1,18 @@
 /**
- * What a tunnel's answer has beyond every stored object's: what each end has to be set to, and its state there. A tunnel
+ * What a tunnel's answer has beyond every stored object's: what each end has to be set to, its state there, and how the
+ * customer's end answers. A tunnel
  * is asked about on the routers that have an end of it alone.
  */
+import type { TunnelProbe } from '@levee/contract/schemas/tunnel.ts';
 import { formatAddress } from '@levee/core/net/address.ts';
 import { prefixFromTrusted } from '@levee/core/net/prefix-text.ts';
 import { innerAddresses } from '@levee/core/tunnel/allocation.ts';
 import { sizesOf } from '@levee/core/tunnel/mtu.ts';
+import { summarise } from '@levee/core/tunnel/probe-window.ts';
 import { type CanonicalTunnel, geneveUdpPort, type TunnelType } from '@levee/core/tunnel/tunnel.ts';
 import { familyOf } from '../commands/judge-tunnel.ts';
-import type { TunnelEndRow, TunnelRow } from '../commands/tunnel-row.ts';
-import { type AppliedStates, type ObjectState, type RenderedObject, renderStored } from './object-answer.ts';
+import type { ProbeRow, TunnelEndRow, TunnelRow } from '../commands/tunnel-row.ts';
+import { type AppliedStates, type ObjectState, type RenderedObject, renderStored, timeText } from './object-answer.ts';
 
 /** What a router's agent must be able to do, and which routers are concerned. */
 export function tunnelScope({ type, ends }: Pick<TunnelRow, 'type' | 'ends'>) {
@@ -67,6 +70,20 @@ function informationOf(row: TunnelRow, end: TunnelEndRow, derived: ObjectState):
     mss,
     mss_ipv6: mssIpv6,
     ...stateThere(row, end, derived),
+    ...probeOf(end.probe),
+  };
+}
+
+function probeOf(probe: ProbeRow | null): { readonly probe?: TunnelProbe } {
+  const summary = probe === null ? undefined : summarise(probe.minutes);
+  if (probe === null || summary === undefined) return {};
+  return {
+    probe: {
+      ...(summary.rtt !== undefined && { rtt_ms: summary.rtt }),
+      loss_percent: summary.lossPercent,
+      ...(probe.last_answer_ms !== null && { last_answer_at: timeText(probe.last_answer_ms) }),
+      at: timeText(probe.at_ms),
+    },
   };
 }
 

@@ -4,16 +4,9 @@
  */
 import type pg from 'pg';
 import { type Cursor, compareCursors } from './cursor.ts';
+import { addHits, type ReportedCounters } from './report-hits.ts';
+import { type ReportedProbe, saveProbes } from './report-probes.ts';
 import { inTransaction } from './transaction.ts';
-
-export interface HitDelta {
-  readonly uuid: string;
-  readonly packets: number;
-  readonly bytes: number;
-  /** RFC 3339. */
-  readonly lastHitAt: string;
-  readonly sharedBy: number | undefined;
-}
 
 export interface StoredReport {
   readonly routerUuid: string;
@@ -29,7 +22,9 @@ export interface StoredReport {
   readonly capabilities?: readonly string[] | undefined;
   /** Every object that the router refuses at present. */
   readonly failures: readonly { readonly uuid: string; readonly reason: string }[];
-  readonly counters: { readonly run: string; readonly number: number; readonly hits: readonly HitDelta[] } | undefined;
+  readonly counters: ReportedCounters | undefined;
+  /** Absent: none was made since the last report. */
+  readonly probes?: readonly ReportedProbe[] | undefined;
   readonly status: Readonly<Record<string, unknown>> | undefined;
 }
 
@@ -41,6 +36,13 @@ export interface SavedReports {
   /** Routers whose cursor lies beyond the log's end: nothing of their report was stored. */
   readonly ahead: ReadonlySet<string>;
 }
+
+/** Runs a named statement in the transaction that stores the reports. */
+export type ReportStatement = <R extends pg.QueryResultRow>(
+  name: string,
+  text: string,
+  values: unknown[],
+) => Promise<pg.QueryResult<R>>;
 
 /** Rows are locked in the order of their uuid: two replicas that store the same router's reports cannot deadlock. */
 const LOCK = `select uuid::text as uuid, encode(key_hash, 'hex') as key_hash, pg_snapshot_xmax(pg_current_snapshot())::text as end, (extract(epoch from clock_timestamp()) * 1000)::float8 as at_ms
@@ -74,32 +76,13 @@ const FAILURES = `insert into router_failure (router_uuid, object_uuid, reason)
   on conflict (router_uuid, object_uuid) do update set reason = excluded.reason, at = excluded.at
     where router_failure.reason <> excluded.reason`;
 
-/** A number that was taken before, by the same run, is a repetition. */
-const COUNTED = `update router r set counters_run = n.run, counters_number = n.number
-  from unnest($1::uuid[], $2::uuid[], $3::int8[]) n (uuid, run, number)
-  where r.uuid = n.uuid and (r.counters_run is distinct from n.run or r.counters_number < n.number)
-  returning r.uuid::text as uuid`;
-
-/** Sums stop at 2^53 - 1: what one router miscounts must not overflow, and JSON carries no more. */
-const HITS = `insert into rule_hit (rule_uuid, router_uuid, packets, bytes, last_hit_at, shared_by)
-  select n.rule, n.router, n.packets, n.bytes, n.last_hit_at, n.shared_by
-  from unnest($1::uuid[], $2::uuid[], $3::int8[], $4::int8[], $5::timestamptz[], $6::int4[])
-    n (rule, router, packets, bytes, last_hit_at, shared_by)
-  join firewall_rule r on r.uuid = n.rule
-  order by n.rule, n.router
-  on conflict (rule_uuid, router_uuid) do update set
-    packets = least(rule_hit.packets + excluded.packets, ${Number.MAX_SAFE_INTEGER}),
-    bytes = least(rule_hit.bytes + excluded.bytes, ${Number.MAX_SAFE_INTEGER}), last_hit_at = greatest(rule_hit.last_hit_at, excluded.last_hit_at),
-    shared_by = excluded.shared_by`;
-
 /** At most one report a router. All of them, or none. Throws what the driver throws. */
 export function saveReports(pool: pg.Pool, reports: readonly StoredReport[]): Promise<SavedReports> {
   return inTransaction(pool, (client) => save(client, reports));
 }
 
 async function save(client: pg.PoolClient, reports: readonly StoredReport[]): Promise<SavedReports> {
-  const statement = <R extends pg.QueryResultRow>(name: string, text: string, values: unknown[]) =>
-    client.query<R>({ name, text, values });
+  const statement: ReportStatement = (name, text, values) => client.query({ name, text, values });
   const locked = await statement<{ uuid: string; key_hash: string | null; end: string; at_ms: number }>(
     'reports_lock',
     LOCK,
@@ -149,54 +132,6 @@ async function save(client: pg.PoolClient, reports: readonly StoredReport[]): Pr
     await statement('reports_failures', FAILURES, [...failing, failures.map((failure) => failure.reason)]);
   }
   await addHits(statement, known);
+  await saveProbes(statement, known, atMilliseconds);
   return { atMilliseconds, routerUuids, ahead };
-}
-
-async function addHits(
-  statement: <R extends pg.QueryResultRow>(name: string, text: string, values: unknown[]) => Promise<pg.QueryResult<R>>,
-  reports: readonly StoredReport[],
-): Promise<void> {
-  const counted = reports.flatMap(({ routerUuid, counters }) =>
-    counters === undefined ? [] : [{ routerUuid, ...counters }],
-  );
-  if (counted.length === 0) return;
-  const { rows } = await statement<{ uuid: string }>('reports_counted', COUNTED, [
-    counted.map((each) => each.routerUuid),
-    counted.map((each) => each.run),
-    counted.map((each) => each.number),
-  ]);
-  const fresh = new Set(rows.map((row) => row.uuid));
-  const hits = counted
-    .filter((each) => fresh.has(each.routerUuid))
-    .flatMap(({ routerUuid, hits: list }) =>
-      [...mergeHits(list).values()].map((hit) => ({ router: routerUuid, ...hit })),
-    );
-  if (hits.length === 0) return;
-  await statement('reports_hits', HITS, [
-    hits.map((hit) => hit.uuid),
-    hits.map((hit) => hit.router),
-    hits.map((hit) => hit.packets),
-    hits.map((hit) => hit.bytes),
-    hits.map((hit) => hit.lastHitAt),
-    hits.map((hit) => hit.sharedBy ?? null),
-  ]);
-}
-
-/** One row cannot be updated twice by one statement. */
-function mergeHits(hits: readonly HitDelta[]): Map<string, HitDelta> {
-  const merged = new Map<string, HitDelta>();
-  for (const hit of hits) {
-    const before = merged.get(hit.uuid);
-    if (before === undefined) merged.set(hit.uuid, hit);
-    else {
-      const lastHitAt = Date.parse(hit.lastHitAt) > Date.parse(before.lastHitAt) ? hit.lastHitAt : before.lastHitAt;
-      merged.set(hit.uuid, {
-        ...hit,
-        lastHitAt,
-        packets: Math.min(before.packets + hit.packets, Number.MAX_SAFE_INTEGER),
-        bytes: Math.min(before.bytes + hit.bytes, Number.MAX_SAFE_INTEGER),
-      });
-    }
-  }
-  return merged;
 }

@@ -214,7 +214,7 @@ export function enrolRouter(pool: pg.Pool, token: string): Promise<Enrolment> {
       client,
       `update router r set key_hash = $2, enrolled_at = now(), enrolment_hash = null, enrolment_expires_at = null,
           acked_xid = null, acked_position = null, enforcement = null, enforcement_reason = null, table_left = false,
-          last_seen_at = null, counters_run = null, counters_number = null
+          last_seen_at = null, counters_run = null, counters_number = null, capabilities = '{}'
         from location l
         where l.uuid = r.location_uuid and r.enrolment_hash = $1 and r.enrolment_expires_at > now()
         returning r.uuid::text as uuid, r.name, l.name as location`,
@@ -224,6 +224,7 @@ export function enrolRouter(pool: pg.Pool, token: string): Promise<Enrolment> {
     // Statements of their own: only then do they see what a report stored that held the row until now.
     await run(client, 'delete from router_ack where router_uuid = $1', [row.uuid]);
     await run(client, 'delete from router_failure where router_uuid = $1', [row.uuid]);
+    await run(client, 'delete from tunnel_probe where router_uuid = $1', [row.uuid]);
     const after = { name: row.name, location: row.location };
     await recordOwnAction(client, { action: 'enrol', kind: 'router', uuid: row.uuid, after });
     return { ok: true, routerUuid: row.uuid, name: row.name, location: row.location, key };

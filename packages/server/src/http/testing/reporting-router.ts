@@ -3,6 +3,7 @@
  * handed, able to do what the test says. Has no kernel and no opinion. Test code only.
  */
 import assert from 'node:assert/strict';
+import type { AgentReport } from '@levee/contract/agent.ts';
 import { openStream, post, report, type StreamClient } from '../../agents/testing/agent-client.ts';
 import { waitUntil } from '../../store/testing/wait-until.ts';
 import { request } from './api-fixture.ts';
@@ -50,13 +51,14 @@ export class ReportingRouter {
     return router;
   }
 
-  /** Reports now, whether or not it is held. */
-  async tell(): Promise<void> {
+  /** Reports now, whether or not it is held. `more`: what it has beyond its standing. */
+  async tell(more: Partial<AgentReport> = {}): Promise<void> {
     const { capabilities, failures } = this;
     const cursor = this.#stream.cursor;
     const { status } = await report(this.#url, this.#key, {
       capabilities: [...capabilities],
       failures,
+      ...more,
       ...(cursor !== undefined && { cursor }),
     });
     assert.equal(status, 200);
