@@ -1,6 +1,6 @@
 /**
- * A router for the run of the examples: enrols by its token, follows the stream, and reports each cursor as in force,
- * as an edge on a router's own machine would. Carries no packet.
+ * A router for the run of the examples: enrols by its token, follows the stream, reports each cursor as in force and
+ * each tunnel as answering, as an edge on a router's own machine would. Carries no packet.
  */
 import assert from 'node:assert/strict';
 import { openStream, post, report } from '@levee/server/agents/testing/agent-client.ts';
@@ -26,7 +26,14 @@ export async function followAsRouter(
     while (!stopped) {
       if (stream.cursor !== undefined && stream.cursor !== told) {
         told = stream.cursor;
-        const { status } = await report(address, key, { cursor: told, capabilities });
+        const probes = [...stream.tunnels.keys()].map((uuid) => ({
+          uuid,
+          sent: 1,
+          received: 1,
+          rtt_ms: { min: 11.6, avg: 11.6, max: 11.6 },
+          last_answer_at: new Date().toISOString(),
+        }));
+        const { status } = await report(address, key, { cursor: told, capabilities, probes });
         // The run of the examples takes the router out of service at its end.
         if (status !== 200) stopped = true;
       } else await new Promise((resolve) => setTimeout(resolve, 5));

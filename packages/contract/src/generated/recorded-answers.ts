@@ -197,7 +197,11 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       }
     ],
     "created_at": "2026-01-31T12:00:00.000Z",
-    "updated_at": "2026-01-31T12:00:00.000Z"
+    "updated_at": "2026-01-31T12:00:00.000Z",
+    "hits": {
+      "packets": 0,
+      "bytes": 0
+    }
   },
   "createFirewallRule": {
     "uuid": "01890a5d-ac96-774b-bcce-b302099aa007",
@@ -492,7 +496,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "vectors": [
         "udp-amplification-dns"
       ],
-      "started_at": "2025-04-13T09:00:00.000Z",
+      "started_at": "2025-04-13T08:00:00.000Z",
       "last_reported_at": "2026-01-31T12:00:00.000Z",
       "peak_pps": 1250000,
       "peak_bps": 9800000000,
@@ -659,7 +663,11 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
         }
       ],
       "created_at": "2026-01-31T12:00:00.000Z",
-      "updated_at": "2026-01-31T12:00:00.000Z"
+      "updated_at": "2026-01-31T12:00:00.000Z",
+      "hits": {
+        "packets": 0,
+        "bytes": 0
+      }
     }
   ],
   "listFirewallRules": [
@@ -757,7 +765,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "vectors": [
         "udp-amplification-dns"
       ],
-      "started_at": "2025-04-13T09:00:00.000Z",
+      "started_at": "2025-04-13T08:00:00.000Z",
       "last_reported_at": "2026-01-31T12:00:00.000Z",
       "peak_pps": 1250000,
       "peak_bps": 9800000000,
@@ -878,7 +886,11 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
         }
       ],
       "created_at": "2026-01-31T12:00:00.000Z",
-      "updated_at": "2026-01-31T12:00:00.000Z"
+      "updated_at": "2026-01-31T12:00:00.000Z",
+      "hits": {
+        "packets": 0,
+        "bytes": 0
+      }
     }
   ],
   "listProviderFirewallRules": [
@@ -999,7 +1011,17 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
           "mtu": 1472,
           "mss": 1432,
           "mss_ipv6": 1412,
-          "state": "active"
+          "state": "active",
+          "probe": {
+            "rtt_ms": {
+              "min": 11.6,
+              "avg": 11.6,
+              "max": 11.6
+            },
+            "loss_percent": 0,
+            "last_answer_at": "2026-01-31T12:00:00.000Z",
+            "at": "2026-01-31T12:00:00.000Z"
+          }
         }
       ]
     }
@@ -1120,7 +1142,17 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
             "mtu": 1472,
             "mss": 1432,
             "mss_ipv6": 1412,
-            "state": "active"
+            "state": "active",
+            "probe": {
+              "rtt_ms": {
+                "min": 11.6,
+                "avg": 11.6,
+                "max": 11.6
+              },
+              "loss_percent": 0,
+              "last_answer_at": "2026-01-31T12:00:00.000Z",
+              "at": "2026-01-31T12:00:00.000Z"
+            }
           }
         ]
       }
@@ -1144,10 +1176,10 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   ],
   "listWebhookDeliveries": [
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa028",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa027",
       "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
       "event": "flowrule.proposed",
-      "event_id": "5f0c3a9e-12",
+      "event_id": "5f0c3a9e-11",
       "state": "pending",
       "created_at": "2026-01-31T12:00:00.000Z",
       "next_attempt_at": "2026-01-31T12:00:00.000Z",
@@ -1160,18 +1192,14 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       ]
     },
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00e",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa028",
       "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
-      "event": "webhook.test",
+      "event": "rdns.active",
+      "event_id": "5f0c3a9e-10",
       "state": "pending",
       "created_at": "2026-01-31T12:00:00.000Z",
       "next_attempt_at": "2026-01-31T12:00:00.000Z",
       "attempts": [
-        {
-          "at": "2026-01-31T12:00:00.000Z",
-          "error": "hooks.example.net refuses connections to port 443",
-          "duration_ms": 12
-        },
         {
           "at": "2026-01-31T12:00:00.000Z",
           "error": "hooks.example.net refuses connections to port 443",
@@ -1208,7 +1236,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "vectors": [
         "udp-amplification-dns"
       ],
-      "started_at": "2025-04-13T09:00:00.000Z",
+      "started_at": "2025-04-13T08:00:00.000Z",
       "last_reported_at": "2026-01-31T12:00:00.000Z",
       "peak_pps": 1250000,
       "peak_bps": 9800000000,
@@ -1223,7 +1251,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       ],
       "samples": [
         {
-          "at": "2025-04-13T09:00:00.000Z",
+          "at": "2025-04-13T08:00:00.000Z",
           "pps": 1250000,
           "bps": 9800000000
         }
@@ -1233,7 +1261,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       ]
     }
   ],
-  "readEvents": "retry: 2000\n\nid: 5f0c3a9e-0\n\nid: 5f0c3a9e-1\nevent: attack.started\ndata: {\"id\":\"5f0c3a9e-1\",\"type\":\"attack.started\",\"timestamp\":\"2026-01-31T12:00:00.000Z\",\"data\":{\"uuid\":\"01890a5d-ac96-774b-bcce-b302099aa005\",\"owner_uuid\":\"01890a5d-ac96-774b-bcce-b302099a8057\",\"dst\":\"203.0.113.7\",\"state\":\"ongoing\",\"source\":\"scrubbing-centre\",\"external_id\":\"incident-4711\",\"vectors\":[\"udp-amplification-dns\"],\"started_at\":\"2025-04-13T09:00:00.000Z\",\"last_reported_at\":\"2026-01-31T12:00:00.000Z\",\"peak_pps\":1250000,\"peak_bps\":9800000000,\"mitigation\":\"observe\",\"created_at\":\"2026-01-31T12:00:00.000Z\",\"updated_at\":\"2026-01-31T12:00:00.000Z\"}}\n\n",
+  "readEvents": "retry: 2000\n\nid: 5f0c3a9e-0\n\nid: 5f0c3a9e-1\nevent: attack.started\ndata: {\"id\":\"5f0c3a9e-1\",\"type\":\"attack.started\",\"timestamp\":\"2026-01-31T12:00:00.000Z\",\"data\":{\"uuid\":\"01890a5d-ac96-774b-bcce-b302099aa005\",\"owner_uuid\":\"01890a5d-ac96-774b-bcce-b302099a8057\",\"dst\":\"203.0.113.7\",\"state\":\"ongoing\",\"source\":\"scrubbing-centre\",\"external_id\":\"incident-4711\",\"vectors\":[\"udp-amplification-dns\"],\"started_at\":\"2025-04-13T08:00:00.000Z\",\"last_reported_at\":\"2026-01-31T12:00:00.000Z\",\"peak_pps\":1250000,\"peak_bps\":9800000000,\"mitigation\":\"observe\",\"created_at\":\"2026-01-31T12:00:00.000Z\",\"updated_at\":\"2026-01-31T12:00:00.000Z\"}}\n\n",
   "readFilter": [
     {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa008",
@@ -1259,7 +1287,11 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
         }
       ],
       "created_at": "2026-01-31T12:00:00.000Z",
-      "updated_at": "2026-01-31T12:00:00.000Z"
+      "updated_at": "2026-01-31T12:00:00.000Z",
+      "hits": {
+        "packets": 0,
+        "bytes": 0
+      }
     }
   ],
   "readFirewallRule": [
@@ -1414,7 +1446,17 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
           "mtu": 1472,
           "mss": 1432,
           "mss_ipv6": 1412,
-          "state": "active"
+          "state": "active",
+          "probe": {
+            "rtt_ms": {
+              "min": 11.6,
+              "avg": 11.6,
+              "max": 11.6
+            },
+            "loss_percent": 0,
+            "last_answer_at": "2026-01-31T12:00:00.000Z",
+            "at": "2026-01-31T12:00:00.000Z"
+          }
         }
       ]
     }
@@ -1459,7 +1501,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "vectors": [
       "udp-amplification-dns"
     ],
-    "started_at": "2025-04-13T09:00:00.000Z",
+    "started_at": "2025-04-13T08:00:00.000Z",
     "last_reported_at": "2026-01-31T12:00:00.000Z",
     "peak_pps": 1250000,
     "peak_bps": 9800000000,
