@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { filterKindNamed } from '../filter/catalogue.ts';
+import type { Filter } from '../filter/filter.ts';
+import { parseFilter } from '../filter/parse-filter.ts';
 import { explain, parsePacket } from './explain.ts';
 import { parseRule } from './parse.ts';
 import type { Rule } from './rule.ts';
@@ -262,4 +265,107 @@ test('of a rule that the caller may not read, nothing is told but that it was pa
   assert.equal(decided.decided_by, 'other');
   assert.equal(decided.verdict, 'drop');
   for (const { trail } of [passed, decided]) assert.doesNotMatch(JSON.stringify(trail), /theirs|4242|length/);
+});
+
+function filter(uuid: string, wire: object, name = 'dns'): Filter {
+  const id = filterKindNamed(name)?.id;
+  const parsed = parseFilter({ dst: '203.0.113.7', filter: id, ...wire }, { uuid, sequence: 1 });
+  assert.ok(parsed.ok, parsed.ok ? '' : JSON.stringify(parsed.problems));
+  return parsed.filter;
+}
+
+/** A DNS question, and an answer to one. */
+const question = Buffer.from('4d3101000001000000000000076578616d706c6503636f6d0000010001', 'hex').toString('base64');
+const answer = Buffer.from('4d3181800001000000000000076578616d706c6503636f6d0000010001', 'hex').toString('base64');
+const asked = { ...base, port: { src: 40000, dst: 53 }, payload: question };
+
+/** [filter, packet, code, sentence, verdict] */
+const filterSentences: readonly (readonly [object, object, string, string, string])[] = [
+  [{}, asked, 'passed', 'the packet passes: a DNS question', 'accept'],
+  [
+    { ratelimit: 20 },
+    asked,
+    'passed',
+    'the packet passes: a DNS question; of what passes, what exceeds 20 Mbit/s is dropped',
+    'accept',
+  ],
+  [{}, { ...asked, payload: answer }, 'discarded', 'the packet is dropped: an answer, not a question', 'drop'],
+  [
+    {},
+    { ...asked, payload: undefined },
+    'undecided',
+    'the packet goes on, too little of it is given: the payload decides',
+    'accept',
+  ],
+  [{}, { ...asked, protocol: 'tcp' }, 'protocol', 'protocol is tcp, filter looks at udp', 'accept'],
+  [{}, { ...asked, protocol: 'any' }, 'protocol_unknown', 'protocol is not given, filter looks at udp', 'accept'],
+  [{ src: { start: '10.0.0.0/8' } }, asked, 'source', 'source is 198.51.100.1, filter looks at 10.0.0.0/8', 'accept'],
+  [{}, { ...asked, port: { dst: 54 } }, 'destination_port', 'destination port is 54, filter looks at 53', 'accept'],
+  [
+    { port: { dst: { start: 5300, end: 5400 } } },
+    { ...asked, port: { dst: 53 } },
+    'destination_port',
+    'destination port is 53, filter looks at 5300 to 5400',
+    'accept',
+  ],
+  [
+    {},
+    { ...asked, port: {} },
+    'destination_port_unknown',
+    'destination port is not given, filter looks at 53',
+    'accept',
+  ],
+  [
+    { port: { src: { start: 1024, end: 65535 } } },
+    { ...asked, port: { src: 53, dst: 53 } },
+    'source_port',
+    'source port is 53, filter looks at 1024 to 65535',
+    'accept',
+  ],
+  [
+    {},
+    { ...asked, packettype: 'broadcast' },
+    'packet_type',
+    'packet type is broadcast, filter looks at host',
+    'accept',
+  ],
+];
+
+for (const [wire, request, code, message, verdict] of filterSentences) {
+  test(`the trail says of a filter "${message}"`, () => {
+    const present = Object.fromEntries(Object.entries(request).filter(([, value]) => value !== undefined));
+    const explained = explain([filter('f', wire)], packet(present));
+    assert.deepEqual(explained, {
+      verdict,
+      decided_by: verdict === 'drop' ? 'f' : 'default',
+      trail: [
+        { uuid: 'f', priority: 1000, filter: 22, kind: 'dns', matched: !/_|source|protocol/.test(code), code, message },
+      ],
+    });
+  });
+}
+
+test('filters are told of behind all rules, and of none where a rule accepted', () => {
+  const entries = [
+    filter('late', { priority: 2 }),
+    filter('early', { priority: 1 }),
+    rule('counts', { action: 'continue', priority: 9 }),
+  ];
+  const order = (explained: ReturnType<typeof explain>) =>
+    explained.trail.map((entry) => ('uuid' in entry ? entry.uuid : entry.code));
+  assert.deepEqual(order(explain(entries, packet(asked))), ['counts', 'early', 'late']);
+  const accepted = explain([...entries, rule('accepts', { action: 'accept', priority: 10 })], packet(asked));
+  assert.deepEqual(order(accepted), ['counts', 'accepts']);
+  const discarded = explain(entries, packet({ ...asked, payload: answer }));
+  assert.deepEqual([order(discarded), discarded.decided_by], [['counts', 'early'], 'early']);
+});
+
+test('of a filter that the caller may not read, nothing is told but that it was passed or decided', () => {
+  const { decided_by, trail, verdict } = explain(
+    [filter('theirs', {})],
+    packet({ ...asked, payload: answer }),
+    () => false,
+  );
+  assert.deepEqual([verdict, decided_by], ['drop', 'other']);
+  assert.deepEqual(trail, [{ matched: true, code: 'other', message: 'a filter that is not yours to read' }]);
 });

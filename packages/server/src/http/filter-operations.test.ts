@@ -264,3 +264,44 @@ test('what the published schema refuses, the parser refuses too: the document pr
   );
   assert.ok(accepted > 100, `only ${accepted} bodies were accepted`);
 });
+
+test('explain tells of filters behind rules, and of those of others only that they are there', async () => {
+  const dst = '203.0.113.11';
+  const filter = await create({ dst, filter: 22 });
+  const explain = async (key: string, payload?: string, address = dst) => {
+    const body = { dst: address, src: '192.0.2.1', protocol: 'udp', port: { src: 40000, dst: 53 }, payload };
+    const reply = await api.call('explainPacket', {}, { key, body });
+    assert.equal(reply.status, 200, reply.text);
+    return reply.body;
+  };
+  const question = Buffer.from('4d3101000001000000000000076578616d706c6503636f6d0000010001', 'hex');
+  const passed = await explain(user.key, question.toString('base64'));
+  assert.deepEqual(passed, {
+    verdict: 'accept',
+    decided_by: 'default',
+    trail: [
+      {
+        uuid: filter.uuid,
+        priority: 1000,
+        filter: 22,
+        kind: 'dns',
+        matched: true,
+        code: 'passed',
+        message: 'the packet passes: a DNS question',
+      },
+    ],
+  });
+  const noQuestion = Buffer.from('no question').toString('base64');
+  const dropped = await explain(user.key, noQuestion);
+  assert.deepEqual([dropped.verdict, dropped.decided_by], ['drop', filter.uuid]);
+  assert.equal((await explain(user.key)).trail[0].code, 'undecided');
+  // A filter of the provider's own over a grant given later: the user meets it and may not read it.
+  const held = await create({ dst: '203.0.113.241', filter: 22 }, provider.key);
+  const late = await api.user(provider, ['203.0.113.241']);
+  const met = await explain(late.key, noQuestion, '203.0.113.241');
+  assert.deepEqual([met.verdict, met.decided_by], ['drop', 'other']);
+  assert.doesNotMatch(JSON.stringify(met), new RegExp(held.uuid));
+  // Marked for deletion: routers are told to let it go.
+  await api.call('deleteFilter', { uuid: filter.uuid }, byUser());
+  assert.deepEqual((await explain(user.key, noQuestion)).trail, []);
+});
