@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { settlingSeconds } from './filter-kind.ts';
+import { createFilterMemory } from './memory.ts';
+import { testFilter, testKind, testPacket } from './testing/test-kind.ts';
+
+const second = 1_000_000_000n;
+const meter = { name: 'source', of: 'source', packetsPerSecond: 2, burst: 3 } as const;
+const together = { name: 'sum', of: 'destination', packetsPerSecond: 2, burst: 3 } as const;
+const remembering = testKind({ remembers: { seconds: 60, sources: 2 }, settles: true, meters: [meter, together] });
+const filter = testFilter(remembering);
+const from = (source: bigint, more = {}) => testPacket({ source, ...more });
+
+test('a source is known from when it is remembered until so long after it was last', () => {
+  const memory = createFilterMemory();
+  assert.equal(memory.knows(filter, from(1n)), false);
+  memory.remember(filter, from(1n));
+  memory.moveTo(59n * second);
+  assert.equal(memory.knows(filter, from(1n)), true);
+  memory.remember(filter, from(1n));
+  memory.moveTo(118n * second);
+  assert.equal(memory.knows(filter, from(1n)), true);
+  memory.moveTo(119n * second);
+  assert.equal(memory.knows(filter, from(1n)), false);
+});
+
+test('a source is known at the destination where it was remembered, to that filter alone, with any port', () => {
+  const memory = createFilterMemory();
+  memory.remember(filter, from(1n));
+  assert.equal(memory.knows(filter, from(1n, { sourcePort: 1, destinationPort: 2 })), true);
+  assert.equal(memory.knows(filter, from(2n)), false);
+  assert.equal(memory.knows(filter, from(1n, { destination: 5n })), false);
+  assert.equal(memory.knows(testFilter(remembering, { uuid: 'another' }), from(1n)), false);
+});
+
+test('of a kind that remembers flows, another port is another flow', () => {
+  const memory = createFilterMemory();
+  const flows = testFilter(testKind({ remembers: { seconds: 60, flows: 2 } }));
+  memory.remember(flows, from(1n));
+  assert.equal(memory.knows(flows, from(1n)), true);
+  assert.equal(memory.knows(flows, from(1n, { sourcePort: 40_001 })), false);
+  assert.equal(memory.knows(flows, from(1n, { destinationPort: 8 })), false);
+});
+
+test('no more sources are remembered than there is room for, until one is forgotten', () => {
+  const memory = createFilterMemory();
+  memory.remember(filter, from(1n));
+  memory.moveTo(10n * second);
+  memory.remember(filter, from(2n));
+  memory.remember(filter, from(3n));
+  assert.equal(memory.knows(filter, from(3n)), false);
+  memory.moveTo(30n * second);
+  memory.remember(filter, from(1n));
+  memory.moveTo(70n * second);
+  memory.remember(filter, from(3n));
+  const known = [1n, 2n, 3n].map((source) => memory.knows(filter, from(source)));
+  assert.deepEqual(known, [true, false, true]);
+});
+
+test('a meter lets the burst pass at once and then its rate, for each source or destination apart', () => {
+  const memory = createFilterMemory();
+  const passes = (which: typeof meter | typeof together, source: bigint, count: number) =>
+    Array.from({ length: count }, () => memory.withinMeter(filter, which, from(source))).filter(Boolean).length;
+  assert.deepEqual([passes(meter, 1n, 9), passes(meter, 2n, 9)], [3, 3]);
+  assert.deepEqual([passes(together, 1n, 2), passes(together, 2n, 9)], [2, 1]);
+  memory.moveTo(second);
+  assert.deepEqual([passes(meter, 1n, 9), passes(meter, 3n, 9), passes(together, 1n, 9)], [2, 3, 2]);
+});
+
+test('a limit counts the bits of whole packets, of all that passes the filter together', () => {
+  const memory = createFilterMemory();
+  const limited = testFilter(remembering, { rateLimitMegabitsPerSecond: 8 });
+  const passing = () => {
+    let bytes = 0;
+    for (let source = 0n; source < 3000n; source += 1n) {
+      if (memory.withinRate(limited, from(source, { totalLengthBytes: 1000 }))) bytes += 1000;
+    }
+    return bytes;
+  };
+  const atOnce = passing();
+  memory.moveTo(second / 10n);
+  assert.equal(passing(), 100_000);
+  assert.ok(atOnce >= 100_000, `a burst of ${atOnce} bytes`);
+});
+
+test('a filter settles for so long from when it begins, and one never begun has settled', () => {
+  const memory = createFilterMemory();
+  assert.equal(memory.settling(filter), false);
+  memory.moveTo(5n * second);
+  memory.begin(filter);
+  const end = BigInt(5 + settlingSeconds) * second;
+  memory.moveTo(end - 1n);
+  assert.equal(memory.settling(filter), true);
+  memory.moveTo(end);
+  assert.equal(memory.settling(filter), false);
+  const atOnce = testFilter(testKind({}), { uuid: 'never settles' });
+  memory.begin(atOnce);
+  assert.equal(memory.settling(atOnce), false);
+});
+
+test('what a filter remembered goes with it', () => {
+  const memory = createFilterMemory();
+  memory.begin(filter);
+  memory.remember(filter, from(1n));
+  memory.forget(filter.uuid);
+  assert.deepEqual([memory.knows(filter, from(1n)), memory.settling(filter)], [false, false]);
+});
+
+test('time that runs backwards is a fault of whoever tells it', () => {
+  const memory = createFilterMemory();
+  memory.moveTo(2n);
+  assert.throws(() => memory.moveTo(1n), RangeError);
+});
