@@ -1,5 +1,115 @@
-/** Owns filter kind 15, TeamSpeak 3: what it recognises and where, and what it cannot do. */
+/** Owns filter kind 15, TeamSpeak 3: what it recognises and where, what that is in the kernel, what it cannot do. */
 import { bothFamilies, copiesPass, type FilterKind, to } from '../filter-kind.ts';
+import { datagram, type FilterVector, hexOf } from '../filter-vector.ts';
+import type { FilterFinding, FilterView } from '../judgement.ts';
+import type { KindText } from '../kind-text.ts';
+import { holdsAt, octetsAt } from '../octets.ts';
+import { reaches } from '../payload-text.ts';
+import { judgeOpening, judgeSession, openingLines, sessionLines, sessionMeters } from '../source-memory.ts';
+
+/**
+ * ReSpeak's description of the protocol (tsdeclarations, ts3protocol.md): a client's packet has a code of 8 octets, packet
+ * number, client number, and an octet of four flags and four bits of type, 500 octets in all at most. Opening packets
+ * are of type 8, not encrypted, number 101, of no client yet, with a fixed code; then come four octets of version and
+ * the step: 0, 2 or 4. The shortest has 34 octets.
+ */
+const opening = Buffer.from('54533349 4e495431 0065 0000 88'.replaceAll(' ', ''), 'hex');
+const header = 13;
+const shortestOpening = 34;
+const longest = 500;
+
+function judge(view: FilterView): FilterFinding {
+  const { payload } = view;
+  if (payload === undefined) return { outcome: 'unknown', why: 'the payload decides' };
+  const { length } = payload;
+  const type = octetsAt(payload, header - 1, 1);
+  if (type === undefined) return { outcome: 'discard', why: `${length} octets hold no header, which has ${header}` };
+  if (length > longest) return { outcome: 'discard', why: `${length} octets: a packet has ${longest} at most` };
+  if ((type & 8) === 0) return judgeSession(view, "a session's packet");
+  const step = octetsAt(payload, header + 4, 1);
+  if (holdsAt(payload, 0, opening) && length >= shortestOpening && (step === 0 || step === 2 || step === 4)) {
+    return judgeOpening(view, `opening packet ${step}`);
+  }
+  return { outcome: 'discard', why: `type ${type & 15} that is no opening packet` };
+}
+
+function compile(text: KindText) {
+  const { branch, discard } = text;
+  const open = branch('open', openingLines(text));
+  const fixed = `@ih,0,104 0x${opening.toString('hex')} ${reaches(shortestOpening)}`;
+  return {
+    udp: [
+      `${reaches(longest + 1)} ${discard}`,
+      `@ih,96,8 & 0x08 == 0x00 ${branch('session', sessionLines(text))}`,
+      `${fixed} @ih,136,8 & 0xfb == 0x00 ${open}`,
+      `${fixed} @ih,136,8 0x02 ${open}`,
+    ],
+  };
+}
+
+const first = `${hexOf('TS3INIT1')} 0065 0000 88`;
+const step0 = `${first} 5d656c30 00 5e1b2c3d 01020304 0000000000000000`;
+const step2 = `${first} 5d656c30 02 000102030405060708090a0b0c0d0e0f 04030201`;
+const step4 = `${first} 5d656c30 04 ${'11'.repeat(64)} ${'22'.repeat(64)} 00002710 ${'33'.repeat(100)} ${hexOf('clientinitiv alpha=AAAAAAAAAAAAAA== omega=x ot=1 ip')}`;
+const ping = '9b0d3f21c4a7e658 0001 0007 84';
+const voice = `9b0d3f21c4a7e658 0102 0007 80 0102 04 ${'a5'.repeat(60)}`;
+const command = `0011223344556677 0002 0007 22 ${'c3'.repeat(120)}`;
+const described = 'as ReSpeak describes it';
+
+const vectors: readonly FilterVector[] = [
+  { says: `the first opening packet, ${described}`, steps: [datagram(step0, 'pass')] },
+  {
+    says: `a whole opening, then command, ping and voice, ${described}`,
+    steps: [
+      datagram(step0, 'pass'),
+      datagram(step2, 'pass'),
+      datagram(step4, 'pass'),
+      datagram(command, 'pass'),
+      datagram(ping, 'pass'),
+      datagram(voice, 'pass'),
+    ],
+  },
+  {
+    says: 'a session from another port of a source that opened one, but not from another source',
+    steps: [
+      datagram(step2, 'pass'),
+      { ...datagram(voice, 'pass'), clientPort: 40_001 },
+      { ...datagram(voice, 'discard'), client: 2 },
+    ],
+  },
+  {
+    says: 'a packet of 500 octets in a session, and one of 501',
+    steps: [
+      datagram(step0, 'pass'),
+      datagram(`0011223344556677 0002 0007 22 ${'c3'.repeat(487)}`, 'pass'),
+      datagram(`0011223344556677 0002 0007 22 ${'c3'.repeat(488)}`, 'discard'),
+    ],
+  },
+  { says: 'a running session while the filter settles', settling: true, steps: [datagram(voice, 'pass')] },
+  { says: 'voice from a source that opened nothing', steps: [datagram(voice, 'discard')] },
+  { says: 'a ping from a source that opened nothing', steps: [datagram(ping, 'discard')] },
+  {
+    says: "a server's answer to the first packet",
+    steps: [datagram(`${hexOf('TS3INIT1')} 0065 88 01 ${'00'.repeat(20)}`, 'discard')],
+  },
+  { says: 'an opening packet with another code', steps: [datagram(step0.replace('54533349', '54533348'), 'discard')] },
+  {
+    says: 'an opening packet of a client with a number',
+    steps: [datagram(step0.replace('0065 0000', '0065 0001'), 'discard')],
+  },
+  { says: 'an opening packet of step 3', steps: [datagram(step2.replace('5d656c30 02', '5d656c30 03'), 'discard')] },
+  { says: 'an opening packet that is cut off', steps: [datagram(step0.slice(0, -2), 'discard')] },
+  {
+    says: 'type 9, from a known source',
+    steps: [datagram(step0, 'pass'), datagram('0011223344556677 0002 0007 29', 'discard')],
+  },
+  {
+    says: 'a packet without a whole header, while the filter settles',
+    settling: true,
+    steps: [datagram('9b0d3f21c4a7e658 0001 0007', 'discard')],
+  },
+  { says: 'no payload', steps: [datagram('', 'discard')] },
+];
 
 export const teamspeak3: FilterKind = {
   id: 15,
@@ -7,11 +117,15 @@ export const teamspeak3: FilterKind = {
   label: 'TeamSpeak 3',
   description:
     "Passes the client's opening packets, which begin with TS3INIT1, and client packets with a known type and at " +
-    'most 500 bytes.',
+    'most 500 bytes only from a source that has sent one and was last seen within a minute. A source may send 50 opening ' +
+    'packets and 2,000 others a second; a destination gets 200 new sources a second, with bursts of 4,000.',
   limits: [
-    'Weak: a running session shows one known byte a packet.',
+    'A running session shows one known bit a packet: what a known source sends is bounded, not recognised.',
     copiesPass,
+    'A flood of well-formed opening packets from forged sources takes its share of the new sources a second: who is ' +
+      'connected stays, who comes may have to try again.',
     'File transfer and server query over TCP are not looked at.',
+    'No server or client was at hand: its packets are made after a description of the protocol.',
   ],
   families: bothFamilies,
   transports: ['udp'],
@@ -19,4 +133,14 @@ export const teamspeak3: FilterKind = {
   defaultPorts: [to('udp', 9987)],
   memory: 'source',
   needsReturnPath: false,
+  enforcement: {
+    tracking: 'nothing',
+    settles: true,
+    // Clients ping every second, and a silent one is given up after half a minute.
+    remembers: { seconds: 60, sources: 16_384 },
+    meters: sessionMeters(200),
+    judge,
+    compile,
+    vectors,
+  },
 };
