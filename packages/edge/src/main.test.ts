@@ -70,11 +70,11 @@ describe('an edge on the real kernel', { skip }, () => {
     controlPlane.upsert(ruleOf(1), ruleOf(2, { dst: '2001:db8::/64', protocol: 'tcp' }));
     await start();
     await acknowledged(controlPlane);
-    assert.equal(kernelTable(), freshTable(controlPlane.rules.values()));
+    assert.equal(kernelTable(), freshTable(controlPlane.entries.values()));
     controlPlane.upsert(ruleOf(1, { action: 'accept' }), ruleOf(3, { dst: '10.0.0.0/24' }));
     controlPlane.remove(uuidOf(2));
     await acknowledged(controlPlane);
-    assert.equal(kernelTable(), freshTable(controlPlane.rules.values()));
+    assert.equal(kernelTable(), freshTable(controlPlane.entries.values()));
   });
 
   test('stopping leaves the kernel as it is; the next start takes it over without a transaction', async (t) => {
@@ -95,7 +95,7 @@ describe('an edge on the real kernel', { skip }, () => {
     await acknowledged(controlPlane);
     assert.equal(generation(), before.generation + 1);
     assert.equal(second.statistics.fullLoads, 0);
-    assert.equal(kernelTable(), freshTable(controlPlane.rules.values()));
+    assert.equal(kernelTable(), freshTable(controlPlane.entries.values()));
   });
 
   test('a reboot without a control plane brings everything back from the own files', async (t) => {
@@ -107,7 +107,7 @@ describe('an edge on the real kernel', { skip }, () => {
     await controlPlane.cut();
     nft('flush ruleset\n');
     await start();
-    assert.equal(kernelTable(), freshTable(controlPlane.rules.values()));
+    assert.equal(kernelTable(), freshTable(controlPlane.entries.values()));
   });
 
   test('a table of other settings is not taken over', async (t) => {
@@ -134,7 +134,7 @@ describe('an edge on the real kernel', { skip }, () => {
     controlPlane.upsert(ruleOf(2));
     await controlPlane.restore();
     await acknowledged(controlPlane);
-    assert.equal(kernelTable(), freshTable(controlPlane.rules.values()));
+    assert.equal(kernelTable(), freshTable(controlPlane.entries.values()));
   });
 
   test('a table that another program took away or changed is put up again and the drift reported', async (t) => {
@@ -300,7 +300,7 @@ describe('an edge on the real kernel', { skip }, () => {
       else controlPlane.upsert(ruleOf(n, { port: { dst: { start: 1 + (version % 60_000) } } }));
     };
     const sample = (): void => {
-      if (controlPlane.acknowledged === controlPlane.position) inForce = new Map(controlPlane.rules);
+      if (controlPlane.acknowledged === controlPlane.position) inForce = new Map(controlPlane.entries);
     };
     for (let round = 0; round < 30; round++) {
       const before = started;
@@ -323,13 +323,13 @@ describe('an edge on the real kernel', { skip }, () => {
       const table = kernelTable();
       // What was acknowledged and has not been changed since must stand in the kernel now.
       for (const [uuid, rule] of inForce) {
-        if (controlPlane.rules.get(uuid) !== rule) continue;
+        if (controlPlane.entries.get(uuid) !== rule) continue;
         assert.match(table, new RegExp(`[ =]${rule.port?.dst?.start} counter`), `round ${round}: ${uuid}`);
       }
     }
     edge = run();
     await until('all is acknowledged', () => controlPlane.acknowledged === controlPlane.position, 20_000);
-    assert.equal(kernelTable(), freshTable(controlPlane.rules.values()));
+    assert.equal(kernelTable(), freshTable(controlPlane.entries.values()));
   });
 });
 

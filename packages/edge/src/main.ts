@@ -1,18 +1,19 @@
 /**
  * The router agent, wired: control plane → desired state → kernel → reports. Owns start and stop; stopping, by whatever
- * means, leaves the rules in the kernel as they are.
+ * means, leaves rules, filters and tunnels in the kernel as they are.
  */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgentEnforcement } from '@levee/contract/agent.ts';
-import { createCompiler } from '@levee/core/nftables/compiler.ts';
+import { type Compiler, createCompiler } from '@levee/core/nftables/compiler.ts';
 import { tableName } from '@levee/core/nftables/names.ts';
 import { defaultIntervals, type EdgeConfig, type EdgeIntervals } from './config.ts';
 import { chooseKernel, type KernelAccess } from './drivers/nft/choose.ts';
 import { type Counters, createCounters } from './plan/counters.ts';
 import { watchDrift } from './plan/drift.ts';
 import { createEnforcer, type Enforcement, type EnforcerStatistics } from './plan/enforcer.ts';
+import { kindsText, tryFilterKinds, untriedKinds } from './plan/filter-kinds.ts';
 import { ingressObstacle } from './plan/ingress.ts';
 import { createInstaller } from './plan/installer.ts';
 import { createMarks, readMark } from './plan/mark.ts';
@@ -20,12 +21,13 @@ import { lockDirectory } from './state/lock.ts';
 import { openStateStore } from './state/store.ts';
 import { openTableRecord, type TableRecord } from './state/table-record.ts';
 import { describeLeft, lookForLeft } from './status/left-table.ts';
-import { describeEnforcement, describeStatus } from './status/status.ts';
+import { describeEnforced, describeEnforcement, describeStatus } from './status/status.ts';
 import { parseEndpoints } from './sync/endpoint.ts';
 import { keyFileName } from './sync/enroll.ts';
 import { createKeyAlarm } from './sync/key-alarm.ts';
 import { createReporter } from './sync/reporter.ts';
 import { followStream } from './sync/stream.ts';
+import type { TunnelReconciler } from './tunnels/port.ts';
 
 export type { EdgeConfig, EdgeIntervals } from './config.ts';
 export { commandInNamespace } from './netns.ts';
@@ -64,7 +66,12 @@ export async function startEdge(config: EdgeConfig): Promise<EdgeHandle> {
   const counters = access.kernel?.kernel && createCounters(access.kernel.kernel);
   const keyAlarm = createKeyAlarm(logger);
   const record = openTableRecord(config.stateDirectory);
-  const enforcement = access.kernel && enforcementOf(access.kernel, counters, record, config);
+  const newCompiler = (): Compiler => createCompiler({ ingressDevices: config.ingressDevices ?? [] });
+  const enforcement = access.kernel && enforcementOf(access.kernel, counters, record, newCompiler, config);
+  /** Undefined: this release makes no tunnels, and reports so by reporting no such capability. */
+  const tunnels = undefined as TunnelReconciler | undefined;
+  const kinds = access.kernel ? await tryFilterKinds(access.kernel.driver, newCompiler) : untriedKinds;
+  const needsDevices = ingressObstacle(config.ingressDevices ?? []);
   let left: string | undefined;
   const lookAround = (): void => {
     if (access.dryReason === undefined) return;
@@ -77,7 +84,8 @@ export async function startEdge(config: EdgeConfig): Promise<EdgeHandle> {
   const enforcer = createEnforcer({
     store: openStateStore(config.stateDirectory),
     enforcement,
-    obstacle: ingressObstacle(config.ingressDevices ?? []),
+    tunnels,
+    obstacle: (entry) => needsDevices(entry) ?? kinds.obstacle(entry),
     batchMilliseconds: intervals.batchMilliseconds,
     retryMilliseconds: intervals.retryMilliseconds,
     logger,
@@ -93,9 +101,16 @@ export async function startEdge(config: EdgeConfig): Promise<EdgeHandle> {
     keyAlarm,
     applied: () => enforcer.applied,
     enforcement: describe,
+    capabilities: () => (enforcer.complete ? [...kinds.capabilities, ...(tunnels?.capabilities ?? [])] : []),
     failures: () => enforcer.failures(),
   });
-  await enforcer.start();
+  try {
+    await enforcer.start();
+  } catch (error) {
+    await closeAccess(access.kernel);
+    lock.release();
+    throw error;
+  }
 
   const drift =
     access.kernel?.kernel &&
@@ -116,7 +131,7 @@ export async function startEdge(config: EdgeConfig): Promise<EdgeHandle> {
       reporter.prefer(endpoint);
       reporter.acknowledge();
     },
-    snapshot: (cursor, rules) => enforcer.snapshot(cursor, rules),
+    snapshot: (cursor, objects) => enforcer.snapshot(cursor, objects),
     changes: (cursor, upsert, remove) => enforcer.changes(cursor, upsert, remove),
   });
 
@@ -130,8 +145,9 @@ export async function startEdge(config: EdgeConfig): Promise<EdgeHandle> {
         counted: counters !== undefined,
         statistics: enforcer.statistics,
         drift: () => drift?.count ?? 0,
+        tunnels: tunnels?.status(),
       });
-      reporter.account(counters?.take() ?? [], { ...status });
+      reporter.account(counters?.take() ?? [], tunnels?.probes() ?? [], { ...status });
     } catch (error) {
       logger.error({ err: error }, 'the counters could not be read');
     }
@@ -144,10 +160,13 @@ export async function startEdge(config: EdgeConfig): Promise<EdgeHandle> {
     }, intervals.reportMilliseconds);
   let stopping = false;
   let timer = schedule();
-  logger.info(
-    { enforcement: describe(), rules: enforcer.statistics.rules },
-    access.dryReason === undefined ? 'the edge enforces rules in the kernel' : 'the edge enforces nothing',
-  );
+  void enforcer.tunnelsStarted.then(() => {
+    const { rules, filters, tunnels: tunnelCount } = enforcer.statistics;
+    logger.info(
+      { enforcement: describe(), rules, filters, tunnels: tunnelCount },
+      describeEnforced(access.dryReason, kinds.enforced, tunnels?.capabilities ?? []),
+    );
+  });
 
   return {
     get enforcement() {
@@ -169,6 +188,7 @@ export async function startEdge(config: EdgeConfig): Promise<EdgeHandle> {
       await stream.stop();
       await reporting;
       await enforcer.stop();
+      await tunnels?.stop();
       await reporter.stop(connected ? stopGraceMilliseconds : 0);
       await closeAccess(access.kernel);
       lock.release();
@@ -199,6 +219,7 @@ function enforcementOf(
   { driver, kernel }: KernelAccess,
   counters: Counters | undefined,
   record: TableRecord,
+  newCompiler: () => Compiler,
   { ingressDevices = [], logger }: EdgeConfig,
 ): Enforcement {
   const noteTable = (): void => {
@@ -208,10 +229,10 @@ function enforcementOf(
       logger.error({ err: error }, 'the state directory cannot be written; a dry run would not know of the table');
     }
   };
-  const marks = createMarks({ ingressDevices });
+  const marks = createMarks({ ingressDevices, kinds: kindsText(newCompiler) });
   const installer = createInstaller({
     driver,
-    createCompiler: () => createCompiler({ ingressDevices }),
+    createCompiler: newCompiler,
     newMark: marks.next,
     readMark: () => readMark(driver, kernel),
     beforeFlush(chains, compiler) {

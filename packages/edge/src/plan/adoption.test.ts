@@ -33,7 +33,7 @@ const anyRule = fc
       ...(statetype === undefined ? {} : { statetype }),
     } as Parameters<typeof understand>[0]);
     assert.ok(understood.ok);
-    return understood.rule;
+    return understood.entry;
   });
 
 /** Adoption compiles the stored rules at once and takes the result for what a history of changes has made. */

@@ -36,7 +36,7 @@ async function setUp(wires: readonly AgentRule[]) {
   const understood = (wire: AgentRule) => {
     const result = understand(wire);
     assert.ok(result.ok);
-    return result.rule;
+    return result.entry;
   };
   await send(compiler.replace(wires.map(understood), mark), 'all');
   return {

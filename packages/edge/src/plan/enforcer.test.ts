@@ -1,8 +1,22 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { AgentRule } from '@levee/contract/agent.ts';
-import { createRig, isReadable, isTakenByKernel, type Rig, refusedRate } from '../testing/enforcer-rig.ts';
+import type { AgentFilter, AgentRule, AgentTunnel } from '@levee/contract/agent.ts';
+import type { AgentEntry } from '../state/objects.ts';
+import {
+  createRig,
+  isMade,
+  isReadable,
+  isTakenByKernel,
+  type Rig,
+  refusedMegabits,
+  refusedNumber,
+  refusedRate,
+  textOf,
+} from '../testing/enforcer-rig.ts';
+import { filterOf } from '../testing/filters.ts';
+import { objectsOf } from '../testing/objects.ts';
 import { ruleOf, uuidOf } from '../testing/rules.ts';
+import { tunnelOf } from '../testing/tunnels.ts';
 import { until } from '../testing/until.ts';
 
 async function rigFor(t: TestContext): Promise<Rig> {
@@ -24,6 +38,7 @@ function assertSame(actual: string, expected: string, note?: string): void {
 async function settledOn(rig: Rig): Promise<void> {
   await rig.idle();
   assertSame(rig.dump(), await rig.expected());
+  assert.equal(textOf(rig.tunnels.devices), textOf(rig.wantedTunnels));
   assert.deepEqual(rig.lies, []);
 }
 
@@ -110,6 +125,34 @@ test('a rule that cannot be understood is reported and stops nothing', async (t)
   assert.deepEqual(rig.enforcer.failures(), []);
 });
 
+test('a filter that the kernel refuses is found among the others as a rule is, in a change and in a full load', async (t) => {
+  const rig = await rigFor(t);
+  await rig.deliver();
+  await rig.idle();
+  const filters = Array.from({ length: 64 }, (_, n) => filterOf(n, n === 37 ? { ratelimit: refusedMegabits } : {}));
+  rig.change([...filters, ruleOf(100)], []);
+  const before = rig.world.transactions;
+  await rig.deliver();
+  await settledOn(rig);
+  const failures = [{ uuid: uuidOf(37), reason: 'the kernel refuses it: Numerical result out of range' }];
+  assert.deepEqual(rig.enforcer.failures(), failures);
+  assert.ok(rig.world.transactions - before <= 2 * Math.log2(65) + 2);
+  rig.enforcer.reload();
+  await settledOn(rig);
+  assert.deepEqual(rig.enforcer.failures(), failures);
+  assert.deepEqual([rig.enforcer.statistics.rules, rig.enforcer.statistics.filters], [1, 64]);
+});
+
+test('a filter of a kind that this release does not know is left out with the reason, and stops nothing', async (t) => {
+  const rig = await rigFor(t);
+  rig.change([filterOf(1), filterOf(2, { filter: 9999 }), ruleOf(3)], []);
+  await rig.deliver();
+  await settledOn(rig);
+  assert.deepEqual(rig.enforcer.failures(), [
+    { uuid: uuidOf(2), reason: "this router's agent knows no filters of kind 9999: a newer release may" },
+  ]);
+});
+
 test('rules that only an ingress hook can meet fail on a router without one, and the others are in force', async (t) => {
   const rig = await rigFor(t);
   const types = ['broadcast', 'multicast', 'other'] as const;
@@ -182,10 +225,11 @@ test('a log that goes on without anything for this router is acknowledged withou
   await rig.deliver();
   await rig.idle();
   const before = rig.world.transactions;
-  rig.enforcer.changes('9.9', [], []);
+  rig.enforcer.changes('9.9', objectsOf(), []);
   await rig.idle();
   assert.equal(rig.enforcer.applied, '9.9');
   await rig.restart();
+  await rig.idle();
   assert.deepEqual([rig.enforcer.applied, rig.enforcer.cursor], ['9.9', '9.9']);
   assert.equal(rig.enforcer.statistics.adoptions, 1);
   assert.equal(rig.world.transactions, before);
@@ -241,6 +285,124 @@ test('a machine that takes nothing blames no rule, says why, and gets everything
   await settledOn(rig);
 });
 
+test('a change of one filter leaves what the others remember: their sets are not touched', async (t) => {
+  const rig = await rigFor(t);
+  rig.change([filterOf(1), filterOf(2), filterOf(3, { dst: '10.0.0.0/16' })], []);
+  await rig.deliver();
+  await rig.idle();
+  const statements: string[] = [];
+  const refuse = rig.world.refuse;
+  rig.world.refuse = (statement) => {
+    statements.push(statement);
+    return refuse(statement);
+  };
+  rig.change([filterOf(2, { ratelimit: 5 }), ruleOf(9, { dst: '10.0.0.1' })], []);
+  // Half of all is other than before: small tables are changed all the same.
+  await rig.deliverSnapshot();
+  await settledOn(rig);
+  assert.ok(statements.length > 0);
+  for (const n of [1, 3]) {
+    const touching = statements.filter((text) => /^(add|delete|flush) (set|element) /.test(text));
+    assert.ok(!touching.some((text) => text.includes(uuidOf(n).replaceAll('-', ''))), touching.join('\n'));
+  }
+});
+
+test('rules are enforced while a tunnel takes its time; only the acknowledgement waits', async (t) => {
+  const rig = await rigFor(t);
+  rig.change([ruleOf(1)], []);
+  await rig.deliver();
+  await rig.idle();
+  const { applied } = rig.enforcer;
+  rig.tunnels.held = true;
+  rig.change([tunnelOf(200)], []);
+  await rig.deliver();
+  rig.change([ruleOf(2)], []);
+  await rig.deliver();
+  await until('the rule is in force', () => rig.dump().includes('c4_0a000002_32'));
+  await rig.idle();
+  assert.equal(rig.enforcer.applied, applied);
+  rig.tunnels.held = false;
+  await until('all is acknowledged', () => rig.enforcer.applied === rig.enforcer.cursor);
+  await settledOn(rig);
+});
+
+test('a tunnel that cannot be made is among the failures, and its cursor acknowledged', async (t) => {
+  const rig = await rigFor(t);
+  rig.change([tunnelOf(200), tunnelOf(201, { number: refusedNumber }), ruleOf(1, { dst: 'nonsense' })], []);
+  await rig.deliver();
+  await settledOn(rig);
+  assert.equal(rig.enforcer.applied, rig.enforcer.cursor);
+  assert.deepEqual(
+    rig.enforcer.failures().map(({ uuid }) => uuid),
+    [uuidOf(1), uuidOf(201)],
+  );
+  assert.equal(rig.enforcer.statistics.tunnels, 2);
+});
+
+test('what is heard of tunnels alone costs the table no transaction', async (t) => {
+  const rig = await rigFor(t);
+  rig.change([ruleOf(1)], []);
+  await rig.deliver();
+  await rig.idle();
+  const before = rig.world.transactions;
+  rig.change([tunnelOf(200)], []);
+  await rig.deliver();
+  await settledOn(rig);
+  rig.change([], [uuidOf(200)]);
+  await rig.deliver();
+  await settledOn(rig);
+  assert.equal(rig.world.transactions, before);
+  await rig.restart();
+  assert.equal(rig.enforcer.statistics.adoptions, 1);
+});
+
+test('tunnels stay until they are known not to be wanted: without a state nothing is taken for nothing wanted', async (t) => {
+  const rig = await rigFor(t);
+  rig.change([tunnelOf(200)], []);
+  await rig.deliver();
+  await rig.idle();
+  await rig.loseState();
+  await rig.idle();
+  assert.deepEqual([...rig.tunnels.devices.keys()], [uuidOf(200)]);
+  rig.change([tunnelOf(201)], [uuidOf(200)]);
+  await rig.deliver();
+  await settledOn(rig);
+  rig.change([], [uuidOf(201)]);
+  await rig.loseState();
+  await rig.deliver();
+  await settledOn(rig);
+  assert.equal(rig.tunnels.devices.size, 0);
+});
+
+test('a control plane that tells of rules alone leaves filters and tunnels, and no cursor to go on from', async (t) => {
+  const rig = await rigFor(t);
+  rig.change([ruleOf(1), filterOf(2), filterOf(3, { ratelimit: refusedMegabits }), tunnelOf(200)], []);
+  await rig.deliver();
+  await settledOn(rig);
+  assert.equal(rig.enforcer.complete, true);
+  const failures = rig.enforcer.failures();
+
+  rig.tellAll(false);
+  rig.change([ruleOf(4)], [uuidOf(1)]);
+  await rig.deliver();
+  await settledOn(rig);
+  assert.deepEqual([rig.enforcer.complete, rig.enforcer.cursor], [false, undefined]);
+  rig.change([ruleOf(5)], []);
+  await rig.deliverSnapshot();
+  await settledOn(rig);
+  assert.deepEqual(rig.enforcer.failures(), failures);
+  await rig.restart();
+  await settledOn(rig);
+  assert.deepEqual([rig.enforcer.complete, rig.enforcer.cursor], [false, undefined]);
+
+  rig.tellAll(true);
+  rig.change([filterOf(6), tunnelOf(201)], [uuidOf(2), uuidOf(200)]);
+  await rig.deliver();
+  await settledOn(rig);
+  assert.equal(rig.enforcer.complete, true);
+  assert.equal(rig.enforcer.cursor, rig.enforcer.applied);
+});
+
 /** A small generator of its own: a failing sequence is named by its seed. */
 function randomOf(seed: number): (below: number) => number {
   let state = (seed + 1) * 0x9e3779b9;
@@ -251,11 +413,33 @@ function randomOf(seed: number): (below: number) => number {
   };
 }
 
+const destinations = ['10.0.0.0/8', '10.1.0.0/16', '10.1.2.0/24', '10.1.2.3', '10.1.2.4', '10.2.0.1', 'nonsense'];
+
+function randomObject(random: (below: number) => number): AgentEntry | AgentTunnel {
+  const draw = random(10);
+  if (draw === 0) return randomTunnel(random);
+  return draw < 4 ? randomFilter(random) : randomRule(random);
+}
+
+function randomTunnel(random: (below: number) => number): AgentTunnel {
+  const n = 40 + random(4);
+  return tunnelOf(n, random(6) === 0 ? { number: refusedNumber } : { number: n + 100 * random(2) });
+}
+
+function randomFilter(random: (below: number) => number): AgentFilter {
+  return filterOf(20 + random(8), {
+    dst: destinations[random(random(8) === 0 ? 7 : 6)] as string,
+    priority: 1 + random(3),
+    ...(random(9) === 0 ? { filter: 9999 } : {}),
+    ...(random(3) === 0 ? { port: { dst: { start: 1 + random(3) } } } : {}),
+    ...(random(5) === 0 ? { ratelimit: random(2) ? 100 : refusedMegabits } : {}),
+  });
+}
+
 function randomRule(random: (below: number) => number): AgentRule {
   const n = random(14);
-  const dst = ['10.0.0.0/8', '10.1.0.0/16', '10.1.2.0/24', '10.1.2.3', '10.1.2.4', '10.2.0.1', 'nonsense'];
   const fields: Partial<AgentRule> = {
-    dst: dst[random(random(8) === 0 ? 7 : 6)] as string,
+    dst: destinations[random(random(8) === 0 ? 7 : 6)] as string,
     action: (['drop', 'accept', 'continue', 'reject'] as const)[random(4)] as AgentRule['action'],
     priority: 1 + random(3),
     disabled: random(9) === 0,
@@ -278,10 +462,12 @@ test(`${sequences} random sequences of changes, crashes, snapshots, partitions a
       for (let step = 0; step < 10; step++) {
         if (rig.dead) await rig.restart();
         const upsert = new Map(
-          Array.from({ length: random(4) }, () => randomRule(random)).map((rule) => [rule.uuid, rule] as const),
+          Array.from({ length: random(4) }, () => randomObject(random)).map((object) => [object.uuid, object] as const),
         );
-        const remove = [...rig.wanted.keys()].filter((uuid) => !upsert.has(uuid) && random(5) === 0);
+        const present = [...rig.wanted.keys(), ...rig.wantedTunnels.keys()];
+        const remove = present.filter((uuid) => !upsert.has(uuid) && random(5) === 0);
         rig.change([...upsert.values()], remove);
+        rig.tunnels.held = random(6) === 0;
         switch (random(10)) {
           case 0:
             break; // a partition: nothing arrives this time
@@ -311,6 +497,7 @@ test(`${sequences} random sequences of changes, crashes, snapshots, partitions a
         }
         if (random(3) > 0) await rig.idle();
       }
+      rig.tunnels.held = false;
       if (rig.dead) await rig.restart();
       rig.change([ruleOf(99, { dst: '10.9.9.9' })], []);
       rig.enforcer.reload();
@@ -322,8 +509,13 @@ test(`${sequences} random sequences of changes, crashes, snapshots, partitions a
         await rig.idle();
       }
       assertSame(rig.dump(), await rig.expected(), note);
+      assert.equal(textOf(rig.tunnels.devices), textOf(rig.wantedTunnels), note);
+      assert.equal(rig.enforcer.applied, rig.enforcer.cursor, note);
       assert.deepEqual(rig.lies, [], note);
-      const failing = [...rig.wanted.values()].filter((rule) => !isReadable(rule) || !isTakenByKernel(rule));
+      const failing = [
+        ...[...rig.wanted.values()].filter((entry) => !isReadable(entry) || !isTakenByKernel(entry)),
+        ...[...rig.wantedTunnels.values()].filter((tunnel) => !isMade(tunnel)),
+      ];
       assert.deepEqual(
         rig.enforcer
           .failures()

@@ -5,22 +5,27 @@
  *
  *   journal written (names the mark) → kernel's transaction (carries the mark) → acknowledged once both are done.
  *
- * Never takes rules out because it stops, crashes or hears nothing.
+ * What tunnels there should be is told to their reconciler once the journal is written, beside the kernel's transaction: only
+ * the acknowledgement waits for both. Never takes anything out because it stops, crashes or hears nothing.
  */
-import type { AgentFailure, AgentRule } from '@levee/contract/agent.ts';
+import type { AgentFailure } from '@levee/contract/agent.ts';
 import type { Logger } from 'pino';
-import { applyEntry, type DesiredState, isChange } from '../state/entry.ts';
+import { applyEntry, type DesiredState } from '../state/desired-state.ts';
+import { type AgentEntry, type AgentObjects, isAgentFilter } from '../state/objects.ts';
 import type { LoadedState, StateStore } from '../state/store.ts';
+import type { TunnelReconciler } from '../tunnels/port.ts';
+import { findAdoptable, type TableMarks } from './adoption.ts';
 import { createBatcher } from './batcher.ts';
-import { createDesiredRules, type DesiredRules, type Obstacle } from './desired.ts';
+import { createDesiredEntries, type DesiredEntries, type Obstacle } from './desired.ts';
 import type { Installed, Installer } from './installer.ts';
+import { createProgress } from './progress.ts';
 import { createWorkQueue, type Work } from './queue.ts';
+import { createWantedTunnels } from './wanted-tunnels.ts';
 
 /** What stands between the enforcer and a kernel; absent, the edge is dry: it takes note and enforces nothing. */
-export interface Enforcement {
+export interface Enforcement extends TableMarks {
   readonly installer: Installer;
   readonly marks: { next(): string; fits(mark: string): boolean };
-  readMark(): Promise<string | undefined>;
   /** The kernel's table was taken over as it is. */
   adopted(): Promise<void>;
 }
@@ -28,17 +33,21 @@ export interface Enforcement {
 export interface EnforcerOptions {
   readonly store: StateStore;
   readonly enforcement: Enforcement | undefined;
-  /** What this router cannot do; such rules are among the failures. */
+  /** Undefined: tunnels are taken note of, and not made. */
+  readonly tunnels: TunnelReconciler | undefined;
+  /** What this router cannot do; such rules and filters are among the failures. */
   readonly obstacle: Obstacle;
   readonly batchMilliseconds: number;
   readonly retryMilliseconds: number;
   readonly logger: Logger;
-  /** Something to report: up to here everything is in force or among the failures. */
+  /** Something to report: up to here all is in force or among the failures. Not told when tunnels alone get on. */
   readonly settled: (applied: string | undefined) => void;
 }
 
 export interface EnforcerStatistics {
   readonly rules: number;
+  readonly filters: number;
+  readonly tunnels: number;
   readonly commits: number;
   readonly lastCommitMilliseconds: number;
   /** From the arrival of the first change of the last batch to its end, without the kernel's part. */
@@ -48,17 +57,24 @@ export interface EnforcerStatistics {
 }
 
 export interface Enforcer {
-  /** Restores what the last run left and brings the kernel to it; without any, touches nothing. */
+  /**
+   * Restores what the last run left and brings the kernel to it; without any, touches nothing. Resolves when the table is
+   * right: tunnels may take longer, and hold nothing up.
+   */
   start(): Promise<void>;
-  /** Of the last thing that was handed over. */
+  /** Resolves when the stored tunnels are there too. */
+  readonly tunnelsStarted: Promise<void>;
+  /** From where the next stream is to go on; undefined asks for a snapshot. */
   readonly cursor: string | undefined;
   /** Everything up to here is in force, or among the failures. */
   readonly applied: string | undefined;
+  /** That holds for filters and tunnels too, not for rules alone. */
+  readonly complete: boolean;
   /** Why the kernel does not take transactions at all at present. */
   readonly trouble: string | undefined;
   readonly statistics: EnforcerStatistics;
-  snapshot(cursor: string, rules: readonly AgentRule[]): void;
-  changes(cursor: string, upsert: readonly AgentRule[], remove: readonly string[]): void;
+  snapshot(cursor: string, objects: AgentObjects): void;
+  changes(cursor: string, upsert: AgentObjects, remove: readonly string[]): void;
   failures(): AgentFailure[];
   /** Puts the whole table up anew (after drift). */
   reload(): void;
@@ -66,16 +82,20 @@ export interface Enforcer {
   stop(): Promise<void>;
 }
 
-/** A snapshot that differs in more than this part of the rules is loaded whole: dearer text, but one clean table. */
+/** A snapshot that differs in more than this part of the entries is loaded whole: dearer text, but one clean table. */
 const wholeLoadShare = 0.25;
+/** As many changes are one transaction like any other: filters keep what they remember. */
+const wholeLoadLeast = 200;
 
 export function createEnforcer(options: EnforcerOptions): Enforcer {
   const { store, enforcement, obstacle, logger } = options;
   let queue = createWorkQueue();
-  let desired: DesiredRules = createDesiredRules(obstacle);
+  let desired: DesiredEntries = createDesiredEntries(obstacle);
+  const wantedTunnels = createWantedTunnels(options.tunnels);
+  let tunnelsStarted = Promise.resolve();
+  const progress = createProgress();
   let state: DesiredState | undefined;
   let refused = new Map<string, string>();
-  let applied: string | undefined;
   let trouble: string | undefined;
   /** Named by changes that are not in force yet; 'all' when the table itself is in doubt. */
   let unsettled: Set<string> | 'all' = new Set();
@@ -84,6 +104,8 @@ export function createEnforcer(options: EnforcerOptions): Enforcer {
   let retry: NodeJS.Timeout | undefined;
   const statistics = {
     rules: 0,
+    filters: 0,
+    tunnels: 0,
     commits: 0,
     lastCommitMilliseconds: 0,
     lastOwnMilliseconds: 0,
@@ -92,28 +114,53 @@ export function createEnforcer(options: EnforcerOptions): Enforcer {
   };
   const isRefused = (uuid: string): boolean => refused.has(uuid);
 
-  /** Takes the work into the desired state; the uuids that it names. */
+  const reached = () => progress.reached(wantedTunnels.applied);
+
+  const count = (): void => {
+    statistics.rules = desired.entries.size - desired.filterCount;
+    statistics.filters = desired.filterCount;
+    statistics.tunnels = wantedTunnels.tunnels.size;
+  };
+
+  /** Takes the work into the desired state; the uuids of the entries that it names. */
   const accept = (work: Work | undefined): string[] => {
     if (work === undefined) return [];
     if (work.snapshot) {
-      const different = desired.differences(work.snapshot);
+      const { entries, told } = wholeOf(work.snapshot.entries, work.complete);
+      const different = desired.differences(entries);
       const untouched = enforcement !== undefined && enforcement.installer.mark === undefined;
-      if (untouched || different.length > work.snapshot.size * wholeLoadShare) unsettled = 'all';
+      if (untouched || different.length > Math.max(wholeLoadLeast, entries.size * wholeLoadShare)) unsettled = 'all';
       // A whole state is a new start for the refused ones, too.
-      const again = [...refused.keys()];
-      refused = new Map();
+      const again = [...refused.keys()].filter(told);
+      for (const uuid of again) refused.delete(uuid);
       for (const uuid of different) {
-        const rule = work.snapshot.get(uuid);
-        if (rule) desired.set(rule);
+        const wire = entries.get(uuid);
+        if (wire) desired.set(wire);
         else desired.delete(uuid);
       }
+      if (work.complete) wantedTunnels.replace(work.snapshot.tunnels);
       return [...different, ...again];
     }
-    for (const uuid of work.remove) desired.delete(uuid);
-    for (const rule of work.upsert.values()) desired.set(rule);
-    const named = [...work.remove, ...work.upsert.keys()];
+    const named: string[] = [];
+    wantedTunnels.change(work.tunnels, work.remove);
+    for (const uuid of work.remove) {
+      if (desired.entries.has(uuid)) named.push(uuid);
+      desired.delete(uuid);
+    }
+    for (const [uuid, wire] of work.entries) {
+      desired.set(wire);
+      named.push(uuid);
+    }
     for (const uuid of named) refused.delete(uuid);
     return named;
+  };
+
+  /** All entries after a snapshot, and which of them it told of: one of rules alone leaves the filters as they are. */
+  const wholeOf = (entries: Map<string, AgentEntry>, complete: boolean) => {
+    if (complete) return { entries, told: () => true };
+    const filters = [...desired.entries].filter(([, wire]) => isAgentFilter(wire));
+    const kept = new Set(filters.map(([uuid]) => uuid));
+    return { entries: new Map([...filters, ...entries]), told: (uuid: string) => !kept.has(uuid) };
   };
 
   /** Writes what is about to be asked of the kernel; resolves when it is on the disk. */
@@ -127,8 +174,10 @@ export function createEnforcer(options: EnforcerOptions): Enforcer {
         : store.append({
             cursor: next.cursor,
             mark,
-            upsert: work ? [...work.upsert.values()] : [],
+            upsert: work ? [...work.entries.values()] : [],
+            ...(work && work.tunnels.size > 0 ? { tunnels: [...work.tunnels.values()] } : {}),
             remove: work ? [...work.remove] : [],
+            ...(next.complete ? {} : { complete: false }),
           });
     } catch (error) {
       written = Promise.reject(error);
@@ -175,7 +224,7 @@ export function createEnforcer(options: EnforcerOptions): Enforcer {
     unsettled = new Set();
     for (const [uuid, reason] of outcome.refused) {
       refused.set(uuid, reason);
-      logger.warn({ uuid, reason }, 'a rule is not in force');
+      logger.warn({ uuid, reason }, 'a rule or filter is not in force');
     }
     if (outcome.kernelMilliseconds > 0) statistics.commits += 1;
     statistics.lastCommitMilliseconds = outcome.kernelMilliseconds;
@@ -186,16 +235,25 @@ export function createEnforcer(options: EnforcerOptions): Enforcer {
   const step = async (): Promise<boolean> => {
     const work = queue.take();
     if (work === undefined && unsettled !== 'all' && unsettled.size === 0) return false;
-    const cursor = work?.cursor ?? state?.cursor;
-    if (cursor === undefined) return false;
+    const { cursor, complete } = work ?? state ?? {};
+    if (cursor === undefined || complete === undefined) return false;
     const arrivedAt = work?.arrivedAt ?? performance.now();
     const named = accept(work);
-    statistics.rules = desired.rules.size;
+    if (work) progress.begin({ cursor, complete }, wantedTunnels.token);
+    count();
     // The control plane's log went on without anything for this router: no mark, no transaction.
     const nothing = named.length === 0 && unsettled !== 'all' && unsettled.size === 0 && state !== undefined;
     const asked = nothing ? state?.mark : enforcement?.marks.next();
-    const next: DesiredState = { cursor, mark: asked, refused: Object.fromEntries(refused), rules: desired.rules };
+    const next: DesiredState = {
+      cursor,
+      complete,
+      mark: asked,
+      refused: Object.fromEntries(refused),
+      entries: desired.entries,
+      tunnels: wantedTunnels.tunnels,
+    };
     const remembered = remember(work, next);
+    wantedTunnels.handOver(remembered);
     if (nothing) {
       await remembered;
       state = next;
@@ -209,12 +267,12 @@ export function createEnforcer(options: EnforcerOptions): Enforcer {
       }
       statistics.lastOwnMilliseconds = performance.now() - arrivedAt - (outcome.ok ? outcome.kernelMilliseconds : 0);
       if (!outcome.ok) {
-        options.settled(applied);
+        options.settled(reached()?.cursor);
         return true;
       }
       logger.debug(
         {
-          rules: named.length,
+          entries: named.length,
           ownMilliseconds: statistics.lastOwnMilliseconds,
           kernelMilliseconds: statistics.lastCommitMilliseconds,
         },
@@ -222,18 +280,18 @@ export function createEnforcer(options: EnforcerOptions): Enforcer {
       );
     } else {
       // Only understanding is tried: nothing is enforced.
-      desired.delta(unsettled === 'all' ? desired.rules.keys() : named);
+      desired.delta(unsettled === 'all' ? desired.entries.keys() : named);
       unsettled = new Set();
       await remembered;
       state = next;
     }
-    applied = cursor;
-    options.settled(cursor);
+    progress.entriesDone();
+    options.settled(reached()?.cursor);
     if (!storeBehind) store.compact(state);
     return !nothing && statistics.lastCommitMilliseconds > 0;
   };
 
-  /** The kernel's mark differs from what was announced: rules were refused, or nothing had to be sent. */
+  /** The kernel's mark differs from what was announced: entries were refused, or nothing had to be sent. */
   const note = async (mark: string): Promise<void> => {
     try {
       await store.append({ mark, refused: Object.fromEntries(refused) });
@@ -253,51 +311,69 @@ export function createEnforcer(options: EnforcerOptions): Enforcer {
     const point = enforcement && (await findAdoptable(loaded, enforcement));
     let leftOut: ReadonlyMap<string, string> = new Map();
     if (point && enforcement) {
-      const understood = createDesiredRules(obstacle, point.rules);
+      const understood = createDesiredEntries(obstacle, point.entries);
       const isOut = (uuid: string): boolean => uuid in point.refused;
       enforcement.installer.adopt(understood.all(isOut), point.mark);
       leftOut = understood.leftOut;
       await enforcement.adopted();
       statistics.adoptions += 1;
       unsettled = new Set(point.namedLater);
-      logger.info({ rules: point.rules.size, behind: point.namedLater.size }, 'took over the table in the kernel');
+      logger.info(
+        {
+          rules: point.entries.size - understood.filterCount,
+          filters: understood.filterCount,
+          behind: point.namedLater.size,
+        },
+        'took over the table in the kernel',
+      );
     } else {
       unsettled = 'all';
     }
-    const rules = loaded.base.rules;
+    const objects = { entries: loaded.base.entries, tunnels: loaded.base.tunnels };
     let latest: DesiredState = loaded.base;
-    for (const entry of loaded.entries) latest = applyEntry(latest, entry, rules);
+    for (const entry of loaded.entries) latest = applyEntry(latest, entry, objects);
     state = latest;
     refused = new Map(Object.entries(latest.refused));
-    desired = createDesiredRules(obstacle, rules, leftOut);
-    statistics.rules = rules.size;
-    queue = createWorkQueue(latest.cursor);
+    desired = createDesiredEntries(obstacle, objects.entries, leftOut);
+    queue = createWorkQueue(latest);
+    progress.begin(latest, wantedTunnels.token);
   };
+
   return {
     async start() {
       const loaded = store.load();
+      if (loaded) await restore(loaded);
+      // A state of rules alone that holds no tunnels does not say that there were none.
+      const known = state && (state.complete || state.tunnels.size > 0) ? new Map(state.tunnels) : undefined;
+      tunnelsStarted = wantedTunnels.start(known).then(() => options.settled(reached()?.cursor));
       if (loaded === undefined) return;
-      await restore(loaded);
+      count();
       if (unsettled === 'all' || unsettled.size > 0) {
         batcher.wake();
         await batcher.idle();
         return;
       }
-      applied = queue.cursor;
-      options.settled(applied);
+      progress.entriesDone();
+      options.settled(reached()?.cursor);
+    },
+    get tunnelsStarted() {
+      return tunnelsStarted;
     },
     get cursor() {
       return queue.cursor;
     },
     get applied() {
-      return applied;
+      return reached()?.cursor;
+    },
+    get complete() {
+      return reached()?.complete === true;
     },
     get trouble() {
       return trouble;
     },
     statistics,
-    snapshot(cursor, rules) {
-      queue.snapshot(cursor, rules, performance.now());
+    snapshot(cursor, objects) {
+      queue.snapshot(cursor, objects, performance.now());
       batcher.wake();
     },
     changes(cursor, upsert, remove) {
@@ -308,6 +384,7 @@ export function createEnforcer(options: EnforcerOptions): Enforcer {
       const failures: AgentFailure[] = [];
       for (const [uuid, reason] of desired.leftOut) failures.push({ uuid, reason });
       for (const [uuid, reason] of refused) failures.push({ uuid, reason });
+      failures.push(...(options.tunnels?.failures() ?? []));
       return failures;
     },
     reload() {
@@ -321,31 +398,4 @@ export function createEnforcer(options: EnforcerOptions): Enforcer {
       await store.close();
     },
   };
-}
-
-interface AdoptionPoint {
-  readonly mark: string;
-  readonly refused: Readonly<Record<string, string>>;
-  readonly rules: Map<string, AgentRule>;
-  /** Changed after that point: to be installed. */
-  readonly namedLater: ReadonlySet<string>;
-}
-
-/** The last point of the journal whose mark the kernel's table bears. */
-async function findAdoptable(loaded: LoadedState, enforcement: Enforcement): Promise<AdoptionPoint | undefined> {
-  const mark = await enforcement.readMark();
-  if (mark === undefined || !enforcement.marks.fits(mark)) return undefined;
-  let last = loaded.base.mark === mark ? 0 : -1;
-  for (const [index, entry] of loaded.entries.entries()) if (entry.mark === mark) last = index + 1;
-  if (last === -1) return undefined;
-  const rules = new Map(loaded.base.rules);
-  let at: DesiredState = loaded.base;
-  for (const entry of loaded.entries.slice(0, last)) at = applyEntry(at, entry, rules);
-  const namedLater = new Set<string>();
-  for (const entry of loaded.entries.slice(last)) {
-    if (!isChange(entry)) continue;
-    for (const rule of entry.upsert) namedLater.add(rule.uuid);
-    for (const uuid of entry.remove) namedLater.add(uuid);
-  }
-  return { mark, refused: at.refused, rules, namedLater };
 }

@@ -1,15 +1,15 @@
 /**
- * Brings the kernel's table to a set of rules, and the compiler with it: one transaction where the kernel agrees, a
- * search for the rules that it refuses where it does not. Owns the agreement of compiler and kernel: `commit` follows
- * the kernel's yes and nothing else. Knows no control plane, no files, no wire fields.
+ * Brings the kernel's table to a set of entries (rules and filters), and the compiler with it: one transaction where the
+ * kernel agrees, a search for the entries that it refuses where it does not. Owns the agreement of compiler and kernel:
+ * `commit` follows the kernel's yes and nothing else. Knows no control plane, no files, no wire fields.
  *
- * In force afterwards are exactly the wanted rules without the refused ones; a rule whose new form is refused does not
+ * In force afterwards are exactly the wanted entries without the refused ones; one whose new form is refused does not
  * stay in its former one, because a restart could not tell.
  */
-import type { Rule } from '@levee/core/firewall/rule.ts';
+import type { Entry } from '@levee/core/filter/entry.ts';
 import type { Compiler, Plan } from '@levee/core/nftables/compiler.ts';
 import type { NftDriver } from '../drivers/nft/port.ts';
-import type { RuleDelta } from './desired.ts';
+import type { EntryDelta } from './desired.ts';
 import { isEnvironmental, refusalReason, troubleReason } from './refusal.ts';
 
 export type Installed =
@@ -17,11 +17,11 @@ export type Installed =
       readonly ok: true;
       /** What the kernel's table bears now. */
       readonly mark: string | undefined;
-      /** Rules of this call that the kernel refuses, with the reason. */
+      /** Entries of this call that the kernel refuses, with the reason. */
       readonly refused: ReadonlyMap<string, string>;
       readonly kernelMilliseconds: number;
     }
-  /** The machine, not a rule: a part may be in force; ask again with at least the same rules. */
+  /** The machine, not an entry: a part may be in force; ask again with at least the same ones. */
   | {
       readonly ok: false;
       readonly reason: string;
@@ -50,11 +50,11 @@ export interface Installer {
   readonly compiler: Compiler;
   /** The mark of the last transaction that the kernel took, or that was adopted. */
   readonly mark: string | undefined;
-  /** Takes the table as it is for these rules: they were installed under this mark. Sends nothing. */
-  adopt(rules: readonly Rule[], mark: string): void;
-  change(delta: RuleDelta, mark: string): Promise<Installed>;
+  /** Takes the table as it is for these entries: they were installed under this mark. Sends nothing. */
+  adopt(entries: readonly Entry[], mark: string): void;
+  change(delta: EntryDelta, mark: string): Promise<Installed>;
   /** The whole table anew, in one transaction. */
-  replace(rules: readonly Rule[], mark: string): Promise<Installed>;
+  replace(entries: readonly Entry[], mark: string): Promise<Installed>;
 }
 
 type Attempt =
@@ -98,7 +98,7 @@ export function createInstaller(options: InstallerOptions): Installer {
     return send(plan, mark, flushed ?? plan.flushedChains);
   };
 
-  const attemptChange = (delta: RuleDelta, mark: string): Promise<Attempt> =>
+  const attemptChange = (delta: EntryDelta, mark: string): Promise<Attempt> =>
     attempt(() => compiler.change(delta, mark), mark);
 
   const done = (refused: ReadonlyMap<string, string> = new Map()): Installed => ({
@@ -114,12 +114,15 @@ export function createInstaller(options: InstallerOptions): Installer {
     tableInDoubt,
   });
 
-  /** Halves until single rules are left: about 2·log2(n) transactions a refused rule. Undefined when the machine fails. */
-  const bisectChange = async (rules: readonly Rule[], refused: Map<string, string>): Promise<string | undefined> => {
-    if (rules.length === 0) return undefined;
-    if (rules.length > 1) {
-      const middle = rules.length >> 1;
-      for (const half of [rules.slice(0, middle), rules.slice(middle)]) {
+  /**
+   * Halves until single entries are left: about 2·log2(n) transactions a refused one. Gives the message when the machine
+   * fails.
+   */
+  const bisectChange = async (entries: readonly Entry[], refused: Map<string, string>): Promise<string | undefined> => {
+    if (entries.length === 0) return undefined;
+    if (entries.length > 1) {
+      const middle = entries.length >> 1;
+      for (const half of [entries.slice(0, middle), entries.slice(middle)]) {
         const result = await attemptChange({ upsert: half, remove: [] }, newMark());
         if (result.ok) continue;
         if (isEnvironmental(result.message)) return result.message;
@@ -128,58 +131,61 @@ export function createInstaller(options: InstallerOptions): Installer {
       }
       return undefined;
     }
-    const [rule] = rules as readonly [Rule];
-    const result = await attemptChange({ upsert: [rule], remove: [] }, newMark());
+    const [entry] = entries as readonly [Entry];
+    const result = await attemptChange({ upsert: [entry], remove: [] }, newMark());
     if (result.ok) return undefined;
     if (isEnvironmental(result.message)) return result.message;
-    refused.set(rule.uuid, refusalReason(result.message));
-    const removal = await attemptChange({ upsert: [], remove: [rule.uuid] }, newMark());
+    refused.set(entry.uuid, refusalReason(result.message));
+    const removal = await attemptChange({ upsert: [], remove: [entry.uuid] }, newMark());
     return removal.ok ? undefined : removal.message;
   };
 
   /**
-   * The rules that the kernel would refuse, judged on trial tables that are never kept. A rule that the compiler cannot
-   * express counts as refused: one bad rule never stops the others.
+   * The entries that the kernel would refuse, judged on trial tables that are never kept. One that the compiler cannot
+   * express counts as refused: it never stops the others.
    */
-  const bisectReplace = async (rules: readonly Rule[], refused: Map<string, string>): Promise<string | undefined> => {
-    const result = await attemptTrial(rules);
+  const bisectReplace = async (
+    entries: readonly Entry[],
+    refused: Map<string, string>,
+  ): Promise<string | undefined> => {
+    const result = await attemptTrial(entries);
     if (result.ok) return undefined;
     if (isEnvironmental(result.message)) return result.message;
-    if (rules.length === 0) return result.message;
-    if (rules.length === 1) {
-      refused.set((rules[0] as Rule).uuid, refusalReason(result.message));
+    if (entries.length === 0) return result.message;
+    if (entries.length === 1) {
+      refused.set((entries[0] as Entry).uuid, refusalReason(result.message));
       return undefined;
     }
-    const middle = rules.length >> 1;
+    const middle = entries.length >> 1;
     return (
-      (await bisectReplace(rules.slice(0, middle), refused)) ?? (await bisectReplace(rules.slice(middle), refused))
+      (await bisectReplace(entries.slice(0, middle), refused)) ?? (await bisectReplace(entries.slice(middle), refused))
     );
   };
 
-  const attemptTrial = async (rules: readonly Rule[]): Promise<Attempt> => {
+  const attemptTrial = async (entries: readonly Entry[]): Promise<Attempt> => {
     try {
-      return await driver.check(options.createCompiler().replace(rules, newMark()).text);
+      return await driver.check(options.createCompiler().replace(entries, newMark()).text);
     } catch (error) {
       return { ok: false, message: `cannot be compiled: ${(error as Error).message}` };
     }
   };
 
-  const attemptReplace = async (rules: readonly Rule[], mark: string): Promise<Attempt> => {
+  const attemptReplace = async (entries: readonly Entry[], mark: string): Promise<Attempt> => {
     // A new compiler: what the former one believed about the kernel no longer counts.
     const next = options.createCompiler();
-    const result = await attempt(() => next.replace(rules, mark), mark, 'all');
+    const result = await attempt(() => next.replace(entries, mark), mark, 'all');
     if (result.ok) compiler = next;
     return result;
   };
 
-  const replace = async (rules: readonly Rule[], mark: string): Promise<Installed> => {
-    const first = await attemptReplace(rules, mark);
+  const replace = async (entries: readonly Entry[], mark: string): Promise<Installed> => {
+    const first = await attemptReplace(entries, mark);
     if (first.ok) return done();
     if (isEnvironmental(first.message) || first.unreachable) return failed(first.message, true);
     const refused = new Map<string, string>();
-    const problem = await bisectReplace(rules, refused);
+    const problem = await bisectReplace(entries, refused);
     if (problem !== undefined) return failed(problem, true);
-    const rest = rules.filter((rule) => !refused.has(rule.uuid));
+    const rest = entries.filter((entry) => !refused.has(entry.uuid));
     const second = await attemptReplace(rest, newMark());
     return second.ok ? done(refused) : failed(second.message, true);
   };
@@ -191,14 +197,14 @@ export function createInstaller(options: InstallerOptions): Installer {
     get mark() {
       return installedMark;
     },
-    adopt(rules, mark) {
+    adopt(entries, mark) {
       compiler = options.createCompiler();
-      compiler.replace(rules, mark).commit();
+      compiler.replace(entries, mark).commit();
       installedMark = mark;
     },
-    async replace(rules, mark) {
+    async replace(entries, mark) {
       kernelMilliseconds = 0;
-      return replace(rules, mark);
+      return replace(entries, mark);
     },
     async change(delta, mark) {
       kernelMilliseconds = 0;
@@ -206,7 +212,7 @@ export function createInstaller(options: InstallerOptions): Installer {
       if (first.ok) return done();
       if (isEnvironmental(first.message)) return failed(first.message);
       if (first.thrown || first.unreachable) return failed(first.message, true);
-      // Somebody took our table away or put another in its place: no rule of this change is to blame.
+      // Somebody took our table away or put another in its place: no entry of this change is to blame.
       if ((await options.readMark()) !== installedMark) return failed(first.message, true);
       if (delta.remove.length > 0) {
         const removal = await attemptChange({ upsert: [], remove: delta.remove }, newMark());

@@ -1,18 +1,20 @@
 /**
- * The marks that name a generation of the kernel's table, and how the one in force is read. A mark's first four digits
- * stand for the settings that shape the table besides the rules: another setting, and an older table is not adopted.
+ * The marks that name a generation of the kernel's table, and how the one in force is read. A mark's first six digits
+ * stand for what shapes the table besides its entries: another setting, another meaning of a kind, and an older table is
+ * not adopted.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { markSetName, tableName } from '@levee/core/nftables/names.ts';
 import type { NftDriver, NftKernel } from '../drivers/nft/port.ts';
 
-const settingsDigits = 4;
+const shapeDigits = 6;
+const randomBytesOfMark = 5;
 
-/** A source of marks for these settings (any JSON value). */
-export function createMarks(settings: unknown): { next(): string; fits(mark: string): boolean } {
-  const prefix = createHash('sha256').update(JSON.stringify(settings)).digest('hex').slice(0, settingsDigits);
+/** A source of marks for tables of this shape (any JSON value). */
+export function createMarks(shape: unknown): { next(): string; fits(mark: string): boolean } {
+  const prefix = createHash('sha256').update(JSON.stringify(shape)).digest('hex').slice(0, shapeDigits);
   return {
-    next: () => prefix + randomBytes(6).toString('hex'),
+    next: () => prefix + randomBytes(randomBytesOfMark).toString('hex'),
     fits: (mark) => mark.startsWith(prefix),
   };
 }

@@ -5,6 +5,9 @@
  * `desired.<n>.snapshot` is whole or absent (written aside, synced, renamed). `desired.<n>.journal` follows it, and
  * journals of higher numbers follow that one: a compaction opens the next journal first and writes the snapshot of the
  * same moment beside the running work, so 100 k rules are never rewritten while a change waits.
+ *
+ * Format 2 holds rules, filters and tunnels. Format 1 (rules alone) is read, and written anew as 2 with the next snapshot;
+ * a newer one is refused and left as it is.
  */
 import {
   closeSync,
@@ -21,18 +24,19 @@ import {
 } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { AgentRule } from '@levee/contract/agent.ts';
-import type { DesiredState, JournalEntry, Refusals } from './entry.ts';
+import type { AgentRule, AgentTunnel } from '@levee/contract/agent.ts';
+import type { DesiredState, JournalEntry, Objects, Refusals } from './desired-state.ts';
+import type { AgentEntry } from './objects.ts';
 import { readRecords, renderRecord } from './record.ts';
 
 export interface LoadedState {
-  readonly base: DesiredState & { readonly rules: Map<string, AgentRule> };
+  readonly base: DesiredState & Objects;
   /** Oldest first. */
   readonly entries: readonly JournalEntry[];
 }
 
 export interface StateStore {
-  /** What the last run left; undefined when there is nothing whole. */
+  /** What the last run left; undefined when there is nothing whole. Throws when a newer release wrote it. */
   load(): LoadedState | undefined;
   /** Written to the file on return; the promise resolves once it is on the disk. Needs a loaded or replaced state. */
   append(entry: JournalEntry): Promise<void>;
@@ -43,7 +47,23 @@ export interface StateStore {
   close(): Promise<void>;
 }
 
+const formatVersion = 2;
+
+/** A snapshot's first record; those behind it hold `SnapshotPart`s. */
 interface SnapshotHead {
+  readonly version: number;
+  readonly cursor: string;
+  readonly complete: boolean;
+  readonly mark?: string;
+  readonly refused: Refusals;
+  readonly entries: number;
+  readonly tunnels: number;
+}
+
+type SnapshotPart = { readonly entries: readonly AgentEntry[] } | { readonly tunnels: readonly AgentTunnel[] };
+
+/** Behind it: lists of rules. */
+interface RulesHead {
   readonly version: 1;
   readonly cursor: string;
   readonly mark?: string;
@@ -51,7 +71,7 @@ interface SnapshotHead {
   readonly count: number;
 }
 
-const rulesPerRecord = 250;
+const objectsPerRecord = 250;
 /** A journal shorter than this is read faster than it is folded. */
 const leastJournalBytes = 4 << 20;
 
@@ -88,18 +108,26 @@ export function openStateStore(directory: string, foldAboveBytes: number = least
     closeSync(fd);
   };
 
-  const writeSnapshot = async (number: number, state: DesiredState, rules: readonly AgentRule[]): Promise<void> => {
+  const writeSnapshot = async (number: number, state: DesiredState): Promise<void> => {
+    // At once: the maps go on changing while this is written.
+    const entries = [...state.entries.values()];
+    const tunnels = [...state.tunnels.values()];
     const aside = `${path(number, 'snapshot')}.tmp`;
     const file = await open(aside, 'w', 0o600);
     try {
       const head: SnapshotHead = {
-        version: 1,
+        version: formatVersion,
         cursor: state.cursor,
+        complete: state.complete,
         ...(state.mark === undefined ? {} : { mark: state.mark }),
         refused: state.refused,
-        count: rules.length,
+        entries: entries.length,
+        tunnels: tunnels.length,
       };
-      snapshotBytes = await writeRecords(file, head, rules);
+      snapshotBytes = await writeRecords(file, head, [
+        ...pages(entries).map((page) => ({ entries: page })),
+        ...pages(tunnels).map((page) => ({ tunnels: page })),
+      ]);
       await file.sync();
     } finally {
       await file.close();
@@ -134,7 +162,7 @@ export function openStateStore(directory: string, foldAboveBytes: number = least
   const replaceBy = async (state: DesiredState): Promise<void> => {
     await folding?.catch(() => undefined);
     const number = Math.max(0, ...numbers('snapshot'), ...numbers('journal')) + 1;
-    await writeSnapshot(number, state, [...state.rules.values()]);
+    await writeSnapshot(number, state);
     openJournal(number);
     removeBelow(number);
   };
@@ -184,9 +212,8 @@ export function openStateStore(directory: string, foldAboveBytes: number = least
     compact(state) {
       if (closed || folding || journal === undefined || journal.bytes < Math.max(foldAboveBytes, snapshotBytes)) return;
       const number = journal.number + 1;
-      const rules = [...state.rules.values()];
       openJournal(number);
-      folding = writeSnapshot(number, state, rules)
+      folding = writeSnapshot(number, state)
         .then(() => removeBelow(number))
         .finally(() => {
           folding = undefined;
@@ -209,26 +236,52 @@ export function openStateStore(directory: string, foldAboveBytes: number = least
   };
 }
 
-async function writeRecords(file: FileHandle, head: SnapshotHead, rules: readonly AgentRule[]): Promise<number> {
+function pages<T>(objects: readonly T[]): T[][] {
+  const found: T[][] = [];
+  for (let at = 0; at < objects.length; at += objectsPerRecord) found.push(objects.slice(at, at + objectsPerRecord));
+  return found;
+}
+
+async function writeRecords(file: FileHandle, head: SnapshotHead, parts: readonly SnapshotPart[]): Promise<number> {
   let bytes = 0;
-  const write = async (value: unknown): Promise<void> => {
+  for (const value of [head, ...parts]) {
     const record = Buffer.from(renderRecord(value));
     bytes += record.length;
     await file.writeFile(record);
-  };
-  await write(head);
-  for (let at = 0; at < rules.length; at += rulesPerRecord) await write(rules.slice(at, at + rulesPerRecord));
+  }
   return bytes;
 }
 
+/** Undefined when it is damaged. */
 function readSnapshot(path: string): LoadedState['base'] | undefined {
   const { records } = readRecords(readFileSync(path));
-  const head = records[0] as SnapshotHead | undefined;
-  if (head?.version !== 1) return undefined;
-  const rules = new Map<string, AgentRule>();
-  for (const record of records.slice(1)) for (const rule of record as AgentRule[]) rules.set(rule.uuid, rule);
-  if (rules.size !== head.count) return undefined;
-  return { cursor: head.cursor, mark: head.mark, refused: head.refused, rules };
+  const [head, ...parts] = records as [SnapshotHead | RulesHead | undefined, ...unknown[]];
+  if (head === undefined) return undefined;
+  if (head.version > formatVersion) {
+    throw new Error(
+      `${path} was written by a newer release (format ${head.version}, this one reads up to ${formatVersion}): start that release, or move the desired.* files out of the state directory to begin with what the control plane sends`,
+    );
+  }
+  return 'count' in head ? readRules(head, parts as AgentRule[][]) : readObjects(head, parts as SnapshotPart[]);
+}
+
+function readObjects(head: SnapshotHead, parts: readonly SnapshotPart[]): LoadedState['base'] | undefined {
+  const entries = new Map<string, AgentEntry>();
+  const tunnels = new Map<string, AgentTunnel>();
+  for (const part of parts) {
+    if ('entries' in part) for (const entry of part.entries) entries.set(entry.uuid, entry);
+    else for (const tunnel of part.tunnels) tunnels.set(tunnel.uuid, tunnel);
+  }
+  if (entries.size !== head.entries || tunnels.size !== head.tunnels) return undefined;
+  const { cursor, complete, mark, refused } = head;
+  return { cursor, complete, mark, refused, entries, tunnels };
+}
+
+function readRules(head: RulesHead, parts: readonly AgentRule[][]): LoadedState['base'] | undefined {
+  const entries = new Map<string, AgentEntry>(parts.flat().map((rule) => [rule.uuid, rule]));
+  if (entries.size !== head.count) return undefined;
+  const { cursor, mark, refused } = head;
+  return { cursor, complete: false, mark, refused, entries, tunnels: new Map() };
 }
 
 function syncFile(fd: number | undefined): Promise<void> {

@@ -4,6 +4,7 @@
  */
 import { release } from 'node:os';
 import type { AgentEnforcement } from '@levee/contract/agent.ts';
+import type { FilterKind } from '@levee/core/filter/filter-kind.ts';
 import type { EnforcerStatistics } from '../plan/enforcer.ts';
 import { type ConntrackUse, readConntrackUse } from './conntrack.ts';
 
@@ -16,12 +17,15 @@ export interface EdgeStatus {
   };
   readonly uptime_s: number;
   readonly rules: number;
+  readonly filters: number;
   readonly commits: number;
   readonly full_loads: number;
   readonly adoptions: number;
   readonly last_commit_ms: number;
   readonly drift: number;
   readonly counters: 'kernel' | 'unavailable';
+  /** Of the tunnels' reconciler, in its words. */
+  readonly tunnels?: Record<string, unknown>;
   readonly conntrack?: ConntrackUse;
 }
 
@@ -30,6 +34,7 @@ export interface StatusSources {
   readonly counted: boolean;
   readonly statistics: EnforcerStatistics;
   readonly drift: () => number;
+  readonly tunnels: Record<string, unknown> | undefined;
 }
 
 export async function describeStatus(sources: StatusSources): Promise<EdgeStatus> {
@@ -43,12 +48,14 @@ export async function describeStatus(sources: StatusSources): Promise<EdgeStatus
     },
     uptime_s: Math.round(process.uptime()),
     rules: statistics.rules,
+    filters: statistics.filters,
     commits: statistics.commits,
     full_loads: statistics.fullLoads,
     adoptions: statistics.adoptions,
     last_commit_ms: Math.round(statistics.lastCommitMilliseconds * 100) / 100,
     drift: sources.drift(),
     counters: sources.counted ? 'kernel' : 'unavailable',
+    ...(sources.tunnels ? { tunnels: sources.tunnels } : {}),
     ...(conntrack ? { conntrack } : {}),
   };
 }
@@ -67,4 +74,24 @@ export function describeEnforcement(
       : { mode: 'dry', reason: `${dryReason}; ${left}`, table_left: true };
   }
   return trouble === undefined ? { mode: 'kernel' } : { mode: 'kernel', reason: trouble };
+}
+
+/** `the edge enforces rules, filters (dns, ntp) and tunnels (GRE) in the kernel`, for the log. */
+export function describeEnforced(
+  dryReason: string | undefined,
+  kinds: readonly FilterKind[],
+  tunnelCapabilities: readonly string[],
+): string {
+  if (dryReason !== undefined) return 'the edge enforces nothing';
+  const list = (what: string, names: readonly string[]): string =>
+    names.length > 0 ? `${what} (${names.join(', ')})` : `no ${what}`;
+  const filters = list(
+    'filters',
+    kinds.map(({ name }) => name),
+  );
+  const tunnels = list(
+    'tunnels',
+    tunnelCapabilities.map((capability) => capability.replace('tunnel:', '')),
+  );
+  return `the edge enforces rules, ${filters} and ${tunnels} in the kernel`;
 }

@@ -15,7 +15,11 @@ const hit = (uuid: string, packets: number): AgentHit => ({
 
 async function setUp(t: TestContext) {
   const controlPlane: TestControlPlane = await startControlPlane();
-  const state = { applied: undefined as string | undefined, failures: [] as { uuid: string; reason: string }[] };
+  const state = {
+    applied: undefined as string | undefined,
+    failures: [] as { uuid: string; reason: string }[],
+    capabilities: [] as string[],
+  };
   const reporter = createReporter({
     endpoints: parseEndpoints([controlPlane.address]),
     key: controlPlane.key,
@@ -26,6 +30,7 @@ async function setUp(t: TestContext) {
     keyAlarm: () => undefined,
     applied: () => state.applied,
     enforcement: () => ({ mode: 'kernel' }),
+    capabilities: () => state.capabilities,
     failures: () => state.failures,
   });
   t.after(async () => {
@@ -46,6 +51,47 @@ test('an acknowledgement carries cursor, enforcement and every failure', async (
   ]);
 });
 
+test('capabilities stand in every report, and are left out when there are none', async (t) => {
+  const { controlPlane, reporter, state } = await setUp(t);
+  reporter.acknowledge();
+  await reporter.idle();
+  state.capabilities = ['filter:22', 'tunnel:GRE'];
+  reporter.acknowledge();
+  await reporter.idle();
+  reporter.account([], [], {});
+  await reporter.idle();
+  assert.deepEqual(
+    controlPlane.reports.map(({ capabilities }) => capabilities),
+    [undefined, ['filter:22', 'tunnel:GRE'], ['filter:22', 'tunnel:GRE']],
+  );
+});
+
+test('probes are sent until they are taken, of each tunnel the last ones, and then no more', async (t) => {
+  const { controlPlane, reporter } = await setUp(t);
+  await controlPlane.cut();
+  reporter.account(
+    [],
+    [
+      { uuid: 'a', sent: 1, received: 0 },
+      { uuid: 'b', sent: 1, received: 1 },
+    ],
+    {},
+  );
+  reporter.account([], [{ uuid: 'a', sent: 1, received: 1 }], {});
+  await controlPlane.restore();
+  await reporter.idle();
+  reporter.account([], [], {});
+  await reporter.idle();
+  const probes = controlPlane.reports.map((report) => report.probes);
+  assert.deepEqual(probes.filter(Boolean), [
+    [
+      { uuid: 'a', sent: 1, received: 1 },
+      { uuid: 'b', sent: 1, received: 1 },
+    ],
+  ]);
+  assert.equal(probes.at(-1), undefined);
+});
+
 test('acknowledgements that come while one is under way become one', async (t) => {
   const { controlPlane, reporter, state } = await setUp(t);
   for (let n = 1; n <= 100; n++) {
@@ -60,8 +106,8 @@ test('acknowledgements that come while one is under way become one', async (t) =
 test('counters whose answer was lost are sent again under the same number, and counted once', async (t) => {
   const { controlPlane, reporter } = await setUp(t);
   controlPlane.loseAnswers(3);
-  reporter.account([hit('a', 5)], {});
-  reporter.account([hit('a', 1), hit('b', 2)], {});
+  reporter.account([hit('a', 5)], [], {});
+  reporter.account([hit('a', 1), hit('b', 2)], [], {});
   await reporter.idle();
   assert.equal(controlPlane.hits.get('a')?.packets, 6);
   assert.equal(controlPlane.hits.get('b')?.packets, 2);
@@ -73,7 +119,7 @@ test('counters whose answer was lost are sent again under the same number, and c
 test('what was counted while the control plane was away arrives once it is back', async (t) => {
   const { controlPlane, reporter } = await setUp(t);
   await controlPlane.cut();
-  for (let n = 0; n < 10; n++) reporter.account([hit('a', 1)], { n });
+  for (let n = 0; n < 10; n++) reporter.account([hit('a', 1)], [], { n });
   await controlPlane.restore();
   await reporter.idle();
   assert.equal(controlPlane.hits.get('a')?.packets, 10);
@@ -82,7 +128,7 @@ test('what was counted while the control plane was away arrives once it is back'
 
 test('a period without hits sends no counters', async (t) => {
   const { controlPlane, reporter } = await setUp(t);
-  reporter.account([], { fine: true });
+  reporter.account([], [], { fine: true });
   await reporter.idle();
   assert.equal(controlPlane.reports[0]?.counters, undefined);
   assert.deepEqual(controlPlane.reports[0]?.status, { fine: true });

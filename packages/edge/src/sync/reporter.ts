@@ -1,9 +1,16 @@
 /**
  * Tells the control plane what is in force and what was counted. Owns order and repetition: one report at a time, an
  * acknowledgement at once, counters under a number that stays the same until the control plane has taken it. Decides
- * nothing about rules.
+ * nothing about objects.
  */
-import type { AgentCounters, AgentEnforcement, AgentFailure, AgentHit, AgentReport } from '@levee/contract/agent.ts';
+import type {
+  AgentCounters,
+  AgentEnforcement,
+  AgentFailure,
+  AgentHit,
+  AgentProbe,
+  AgentReport,
+} from '@levee/contract/agent.ts';
 import type { Logger } from 'pino';
 import { createBackoff } from './backoff.ts';
 import { createCaller, type Endpoint } from './endpoint.ts';
@@ -22,14 +29,19 @@ export interface ReporterOptions {
   readonly keyAlarm: KeyAlarm;
   applied(): string | undefined;
   enforcement(): AgentEnforcement;
+  /** What the cursor covers besides rules; empty: nothing. */
+  capabilities(): readonly string[];
   failures(): AgentFailure[];
 }
 
 export interface Reporter {
   /** Something that the control plane should know at once has changed. */
   acknowledge(): void;
-  /** The periodic report. Hits of a report that was not answered yet are kept apart from these. */
-  account(hits: AgentHit[], status: Record<string, unknown>): void;
+  /**
+   * The periodic report. Hits of a report that was not answered yet are kept apart from these; of a tunnel's probes the
+   * last ones count.
+   */
+  account(hits: AgentHit[], probes: readonly AgentProbe[], status: Record<string, unknown>): void;
   /** Prefer this address: the stream came up there. */
   prefer(endpoint: Endpoint): void;
   /** Resolves when everything has been answered. */
@@ -50,6 +62,7 @@ export function createReporter(options: ReporterOptions): Reporter {
   let retry: NodeJS.Timeout | undefined;
   let outstanding: AgentCounters | undefined;
   const gathered = new Map<string, AgentHit>();
+  const probed = new Map<string, AgentProbe>();
   let status: Record<string, unknown> | undefined;
   const outage = watchOutage(logger, 'a report was not taken; it is repeated');
   let waiting: (() => void)[] = [];
@@ -67,11 +80,14 @@ export function createReporter(options: ReporterOptions): Reporter {
       outstanding = { run: options.run, number, hits: takeHits(gathered) };
     }
     const cursor = options.applied();
+    const capabilities = options.capabilities();
     return {
       ...(cursor === undefined ? {} : { cursor }),
       enforcement: options.enforcement(),
+      ...(capabilities.length > 0 ? { capabilities: [...capabilities] } : {}),
       failures: fitFailures(options.failures()),
       ...(outstanding ? { counters: outstanding } : {}),
+      ...(probed.size > 0 ? { probes: [...probed.values()] } : {}),
       ...(status ? { status } : {}),
     };
   };
@@ -97,6 +113,7 @@ export function createReporter(options: ReporterOptions): Reporter {
     sending = false;
     if (problem === undefined) {
       if (report.counters === outstanding) outstanding = undefined;
+      for (const probe of report.probes ?? []) if (probed.get(probe.uuid) === probe) probed.delete(probe.uuid);
       if (report.status === status) status = undefined;
       backoff.reset();
       outage.over();
@@ -126,8 +143,9 @@ export function createReporter(options: ReporterOptions): Reporter {
 
   return {
     acknowledge: kick,
-    account(hits, newStatus) {
+    account(hits, probes, newStatus) {
       for (const hit of hits) gathered.set(hit.uuid, joined(gathered.get(hit.uuid), hit));
+      for (const probe of probes) probed.set(probe.uuid, probe);
       status = newStatus;
       kick();
     },

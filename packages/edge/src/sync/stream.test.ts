@@ -2,10 +2,13 @@ import assert from 'node:assert/strict';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import type { AgentRule } from '@levee/contract/agent.ts';
+import type { AgentTunnel } from '@levee/contract/agent.ts';
 import { pino } from 'pino';
+import type { AgentEntry } from '../state/objects.ts';
 import { startControlPlane } from '../testing/control-plane.ts';
+import { filterOf } from '../testing/filters.ts';
 import { ruleOf, uuidOf } from '../testing/rules.ts';
+import { tunnelOf } from '../testing/tunnels.ts';
 import { until } from '../testing/until.ts';
 import { parseEndpoints } from './endpoint.ts';
 import { followStream, type StreamOptions } from './stream.ts';
@@ -14,7 +17,9 @@ const logger = pino({ level: 'silent' });
 
 function follow(t: TestContext, addresses: string[], options: Partial<StreamOptions> = {}) {
   const seen = {
-    rules: new Map<string, AgentRule>(),
+    entries: new Map<string, AgentEntry>(),
+    tunnels: new Map<string, AgentTunnel>(),
+    complete: [] as boolean[],
     cursor: undefined as string | undefined,
     snapshots: 0,
     changes: 0,
@@ -29,16 +34,20 @@ function follow(t: TestContext, addresses: string[], options: Partial<StreamOpti
     keyAlarm: () => undefined,
     cursor: () => seen.cursor,
     hello: (_, endpoint) => seen.hellos.push(endpoint.text),
-    snapshot(cursor, rules) {
+    snapshot(cursor, { entries, tunnels, complete }) {
       seen.snapshots += 1;
       seen.cursor = cursor;
-      seen.rules = new Map(rules.map((rule) => [rule.uuid, rule]));
+      seen.complete.push(complete);
+      seen.entries = new Map(entries.map((entry) => [entry.uuid, entry]));
+      seen.tunnels = new Map(tunnels.map((tunnel) => [tunnel.uuid, tunnel]));
     },
-    changes(cursor, upsert, remove) {
+    changes(cursor, { entries, tunnels, complete }, remove) {
       seen.changes += 1;
       seen.cursor = cursor;
-      for (const uuid of remove) seen.rules.delete(uuid);
-      for (const rule of upsert) seen.rules.set(rule.uuid, rule);
+      seen.complete.push(complete);
+      for (const map of [seen.entries, seen.tunnels]) for (const uuid of remove) map.delete(uuid);
+      for (const entry of entries) seen.entries.set(entry.uuid, entry);
+      for (const tunnel of tunnels) seen.tunnels.set(tunnel.uuid, tunnel);
     },
     ...options,
   });
@@ -76,11 +85,39 @@ test('a snapshot of several lines arrives whole, changes after it one by one', a
   controlPlane.forget();
   const { seen } = follow(t, [controlPlane.address]);
   await until('the snapshot is there', () => seen.snapshots === 1);
-  assert.equal(seen.rules.size, 2500);
+  assert.equal(seen.entries.size, 2500);
   controlPlane.upsert(ruleOf(1, { action: 'accept' }));
   controlPlane.remove(uuidOf(2));
   await until('the changes are there', () => seen.changes === 2);
-  assert.deepEqual(seen.rules, controlPlane.rules);
+  assert.deepEqual(seen.entries, controlPlane.entries);
+});
+
+test('filters and tunnels come with the rules, in snapshots and in changes', async (t) => {
+  const controlPlane = await controlPlaneFor(t);
+  controlPlane.upsert(...Array.from({ length: 1500 }, (_, n) => filterOf(n)), tunnelOf(2000), ruleOf(2001));
+  controlPlane.forget();
+  const { seen } = follow(t, [controlPlane.address]);
+  await until('the snapshot is there', () => seen.snapshots === 1);
+  controlPlane.upsert(filterOf(1, { ratelimit: 7 }), tunnelOf(2002));
+  controlPlane.remove(uuidOf(2), uuidOf(2000));
+  await until('the changes are there', () => seen.changes === 2);
+  assert.deepEqual(seen.entries, controlPlane.entries);
+  assert.deepEqual([...seen.tunnels.keys()], [uuidOf(2002)]);
+  assert.deepEqual(seen.complete, [true, true, true]);
+});
+
+test('the snapshot and the changes of an older control plane are known to be of rules alone', async (t) => {
+  const controlPlane = await controlPlaneFor(t);
+  controlPlane.tellAll(false);
+  controlPlane.upsert(ruleOf(1), filterOf(2));
+  // As an edge does that has seen no more than rules: it has no cursor to go on from.
+  const { seen } = follow(t, [controlPlane.address], { cursor: () => undefined });
+  await until('the snapshot is there', () => seen.snapshots === 1);
+  controlPlane.upsert(ruleOf(3));
+  await until('the change is there', () => seen.changes === 1);
+  assert.deepEqual([...seen.entries.keys()], [uuidOf(1), uuidOf(3)]);
+  assert.deepEqual(seen.complete, [false, false]);
+  assert.equal(seen.hellos.length, 1);
 });
 
 test('after a partition the stream resumes at the cursor, without a snapshot', async (t) => {
@@ -93,7 +130,7 @@ test('after a partition the stream resumes at the cursor, without a snapshot', a
   controlPlane.remove(uuidOf(1));
   await controlPlane.restore();
   await until('caught up', () => seen.cursor === '1.3');
-  assert.deepEqual(seen.rules, controlPlane.rules);
+  assert.deepEqual(seen.entries, controlPlane.entries);
   assert.equal(seen.snapshots, 1);
 });
 
@@ -108,7 +145,7 @@ test('a cursor that has expired is answered by a snapshot, which replaces everyt
   controlPlane.forget();
   await controlPlane.restore();
   await until('caught up', () => seen.snapshots === 2);
-  assert.deepEqual([...seen.rules.keys()], [uuidOf(2)]);
+  assert.deepEqual([...seen.entries.keys()], [uuidOf(2)]);
 });
 
 test('a control plane that falls silent is left for the next one', async (t) => {
@@ -157,6 +194,8 @@ for (const [what, lines] of [
   ['no hello', ['{"type":"heartbeat"}']],
   ['no JSON', [hello, 'nonsense']],
   ['rules outside of a snapshot', [hello, '{"type":"rules","rules":[]}']],
+  ['filters outside of a snapshot', [hello, '{"type":"filters","filters":[]}']],
+  ['tunnels outside of a snapshot', [hello, '{"type":"tunnels","tunnels":[]}']],
   ['changes before a snapshot', [hello, '{"type":"changes","cursor":"1.1","upsert":[],"remove":[]}']],
   [
     'changes inside of a snapshot',

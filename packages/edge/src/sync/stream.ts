@@ -1,10 +1,11 @@
 /**
  * Follows the control plane's stream of desired state: connects, resumes at the cursor, puts snapshots together, notices
- * silence, and tries the next address when one fails. Hands on whole snapshots and changes only; keeps no state of rules
- * beyond a snapshot that is still arriving, and never stops by itself.
+ * silence, and tries the next address when one fails. Hands on whole snapshots and changes only; keeps no objects beyond
+ * a snapshot that is still arriving, and never stops by itself.
  */
-import type { AgentHello, AgentRule } from '@levee/contract/agent.ts';
+import type { AgentHello, AgentTunnel } from '@levee/contract/agent.ts';
 import type { Logger } from 'pino';
+import type { AgentEntry, AgentObjects } from '../state/objects.ts';
 import { createBackoff } from './backoff.ts';
 import { type Endpoint, openRequest } from './endpoint.ts';
 import type { KeyAlarm } from './key-alarm.ts';
@@ -25,8 +26,9 @@ export interface StreamOptions {
   /** Everything up to here has been handed on; undefined asks for a snapshot. */
   cursor(): string | undefined;
   hello(hello: AgentHello, endpoint: Endpoint): void;
-  snapshot(cursor: string, rules: readonly AgentRule[]): void;
-  changes(cursor: string, upsert: readonly AgentRule[], remove: readonly string[]): void;
+  snapshot(cursor: string, objects: AgentObjects): void;
+  /** `remove`: uuids of objects of any kind. */
+  changes(cursor: string, upsert: AgentObjects, remove: readonly string[]): void;
 }
 
 export interface Stream {
@@ -111,7 +113,7 @@ function followOnce(
     signal.addEventListener('abort', aborted);
     if (signal.aborted) return end('stopped');
 
-    const take = createTaker(options, endpoint, onHello);
+    const take = createTaker(options, endpoint, cursor !== undefined, onHello);
     call.on('error', (error) => end((error as NodeJS.ErrnoException).code ?? error.message));
     call.on('response', (response) => {
       if (response.statusCode !== 200) {
@@ -138,14 +140,23 @@ function followOnce(
   });
 }
 
-/** Handles the messages of one connection in order; says what is wrong with one, where something is. */
+/** All that this release follows. */
+const kindsTold = ['rules', 'filters', 'tunnels'] as const;
+
+/**
+ * Handles the messages of one connection in order; says what is wrong with one, where something is. `resumed`: it was
+ * asked for from a cursor on.
+ */
 function createTaker(
   options: StreamOptions,
   endpoint: Endpoint,
+  resumed: boolean,
   onHello: () => void,
 ): (line: Buffer) => string | undefined {
-  let arriving: AgentRule[] | undefined;
+  let arriving: { entries: AgentEntry[]; tunnels: AgentTunnel[] } | undefined;
   let greeted = false;
+  let based = resumed;
+  let complete = false;
   return (line) => {
     const parsed = parseMessage(line);
     if (!parsed.ok) return parsed.reason;
@@ -153,6 +164,7 @@ function createTaker(
     if (message === undefined) return undefined;
     if (message.type === 'hello') {
       greeted = true;
+      complete = kindsTold.every((kind) => message.tells?.includes(kind));
       onHello();
       options.hello(message, endpoint);
       return undefined;
@@ -162,24 +174,35 @@ function createTaker(
       case 'heartbeat':
         return undefined;
       case 'snapshot_begin':
-        arriving = [];
+        arriving = { entries: [], tunnels: [] };
         return undefined;
       case 'rules':
         if (arriving === undefined) return 'rules outside of a snapshot';
-        for (const rule of message.rules) arriving.push(rule);
+        for (const rule of message.rules) arriving.entries.push(rule);
+        return undefined;
+      case 'filters':
+        if (arriving === undefined) return 'filters outside of a snapshot';
+        for (const filter of message.filters) arriving.entries.push(filter);
+        return undefined;
+      case 'tunnels':
+        if (arriving === undefined) return 'tunnels outside of a snapshot';
+        for (const tunnel of message.tunnels) arriving.tunnels.push(tunnel);
         return undefined;
       case 'snapshot_end': {
         if (arriving === undefined) return 'the end of a snapshot that did not begin';
-        const rules = arriving;
+        const objects = { ...arriving, complete };
         arriving = undefined;
-        options.snapshot(message.cursor, rules);
+        based = true;
+        options.snapshot(message.cursor, objects);
         return undefined;
       }
-      case 'changes':
+      case 'changes': {
         if (arriving !== undefined) return 'changes inside of a snapshot';
-        if (options.cursor() === undefined) return 'changes before the first snapshot';
-        options.changes(message.cursor, message.upsert, message.remove);
+        if (!based) return 'changes before the first snapshot';
+        const entries = [...message.upsert, ...(message.filters ?? [])];
+        options.changes(message.cursor, { entries, tunnels: message.tunnels ?? [], complete }, message.remove);
         return undefined;
+      }
     }
   };
 }

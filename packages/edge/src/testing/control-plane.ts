@@ -4,12 +4,14 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import type { AgentHit, AgentMessage, AgentReport, AgentRule } from '@levee/contract/agent.ts';
+import type { AgentHit, AgentMessage, AgentReport, AgentRule, AgentTunnel } from '@levee/contract/agent.ts';
+import { type AgentEntry, isAgentFilter } from '../state/objects.ts';
 
 export interface TestControlPlane {
   readonly address: string;
   readonly key: string;
-  readonly rules: ReadonlyMap<string, AgentRule>;
+  readonly entries: ReadonlyMap<string, AgentEntry>;
+  readonly tunnels: ReadonlyMap<string, AgentTunnel>;
   readonly reports: readonly AgentReport[];
   /** Sums of what was reported, a repeated (run, number) counted once. */
   readonly hits: ReadonlyMap<string, AgentHit>;
@@ -18,7 +20,9 @@ export interface TestControlPlane {
   readonly position: number;
   /** Up to here the edge has said that everything is in force. */
   readonly acknowledged: number;
-  upsert(...rules: AgentRule[]): void;
+  upsert(...objects: (AgentEntry | AgentTunnel)[]): void;
+  /** `false`: from the next stream on it is one of an older release, which tells of rules alone. */
+  tellAll(all: boolean): void;
   remove(...uuids: string[]): void;
   /** From now on an older cursor gets a snapshot. */
   forget(): void;
@@ -39,15 +43,20 @@ export interface TestControlPlane {
 
 interface Watcher {
   readonly response: ServerResponse;
+  /** Rules, filters and tunnels; else rules alone. */
+  readonly all: boolean;
   at: number;
 }
 
-const rulesPerLine = 1000;
+const objectsPerLine = 1000;
+const isTunnel = (object: AgentEntry | AgentTunnel): object is AgentTunnel => 'endpoint' in object;
+const isRule = (entry: AgentEntry): entry is AgentRule => !isAgentFilter(entry);
 
 /** On a unix socket when a path is given, else on a free port of loopback. */
 export async function startControlPlane(options: { socketPath?: string; heartbeatMs?: number } = {}) {
   const key = 'lv_r_testtesttesttesttest_000000';
-  const rules = new Map<string, AgentRule>();
+  const entries = new Map<string, AgentEntry>();
+  const tunnels = new Map<string, AgentTunnel>();
   const log: { position: number; uuid: string }[] = [];
   const reports: AgentReport[] = [];
   const hits = new Map<string, AgentHit>();
@@ -59,6 +68,7 @@ export async function startControlPlane(options: { socketPath?: string; heartbea
   let acknowledged = -1;
   let lost = 0;
   let frozen = false;
+  let tellsAll = true;
   let revoked = false;
   let refusals = 0;
   let server: Server;
@@ -70,16 +80,36 @@ export async function startControlPlane(options: { socketPath?: string; heartbea
   const catchUp = (watcher: Watcher): void => {
     if (frozen || watcher.at >= position) return;
     const named = new Set(log.filter((entry) => entry.position > watcher.at).map((entry) => entry.uuid));
-    const upsert = [...named].flatMap((uuid) => rules.get(uuid) ?? []);
-    const remove = [...named].filter((uuid) => !rules.has(uuid));
+    const changed = [...named].flatMap((uuid) => entries.get(uuid) ?? []);
+    const upsert = changed.filter(isRule);
+    const remove = [...named].filter((uuid) => !entries.has(uuid) && !tunnels.has(uuid));
     watcher.at = position;
-    say(watcher, { type: 'changes', cursor: `1.${position}`, upsert, remove });
+    const cursor = `1.${position}`;
+    if (!watcher.all) {
+      say(watcher, { type: 'changes', cursor, upsert, remove });
+      return;
+    }
+    const filters = changed.filter(isAgentFilter);
+    const changedTunnels = [...named].flatMap((uuid) => tunnels.get(uuid) ?? []);
+    say(watcher, {
+      type: 'changes',
+      cursor,
+      upsert,
+      ...(filters.length > 0 ? { filters } : {}),
+      ...(changedTunnels.length > 0 ? { tunnels: changedTunnels } : {}),
+      remove,
+    });
+  };
+  const inLines = <T>(objects: readonly T[], write: (page: T[]) => void): void => {
+    for (let at = 0; at < objects.length; at += objectsPerLine) write(objects.slice(at, at + objectsPerLine));
   };
   const sendSnapshot = (watcher: Watcher): void => {
     say(watcher, { type: 'snapshot_begin' });
-    const all = [...rules.values()];
-    for (let at = 0; at < all.length; at += rulesPerLine) {
-      say(watcher, { type: 'rules', rules: all.slice(at, at + rulesPerLine) });
+    const all = [...entries.values()];
+    inLines(all.filter(isRule), (rules) => say(watcher, { type: 'rules', rules }));
+    if (watcher.all) {
+      inLines(all.filter(isAgentFilter), (filters) => say(watcher, { type: 'filters', filters }));
+      inLines([...tunnels.values()], (page) => say(watcher, { type: 'tunnels', tunnels: page }));
     }
     watcher.at = position;
     say(watcher, { type: 'snapshot_end', cursor: `1.${position}` });
@@ -88,13 +118,14 @@ export async function startControlPlane(options: { socketPath?: string; heartbea
     response.writeHead(200, { 'content-type': 'application/x-ndjson' });
     const after = url.searchParams.get('after');
     const at = after === null ? -1 : Number(after.split('.')[1]);
-    const watcher: Watcher = { response, at };
+    const watcher: Watcher = { response, all: tellsAll, at };
     watchers.add(watcher);
     response.on('close', () => watchers.delete(watcher));
     say(watcher, {
       type: 'hello',
       router: { uuid: '00000000-0000-7000-8000-000000000001', name: 'r1', location: 'here' },
       heartbeat_s: 5,
+      ...(watcher.all ? { tells: ['rules', 'filters', 'tunnels'] } : {}),
     });
     if (at < oldest) sendSnapshot(watcher);
     else catchUp(watcher);
@@ -173,7 +204,8 @@ export async function startControlPlane(options: { socketPath?: string; heartbea
       return options.socketPath ? `unix:${options.socketPath}` : `http://127.0.0.1:${port}`;
     },
     key,
-    rules,
+    entries,
+    tunnels,
     reports,
     hits,
     get streams() {
@@ -186,12 +218,21 @@ export async function startControlPlane(options: { socketPath?: string; heartbea
       return acknowledged;
     },
     upsert(...changed) {
-      for (const rule of changed) rules.set(rule.uuid, rule);
+      for (const object of changed) {
+        if (isTunnel(object)) tunnels.set(object.uuid, object);
+        else entries.set(object.uuid, object);
+      }
       record(changed.map(({ uuid }) => uuid));
     },
     remove(...uuids) {
-      for (const uuid of uuids) rules.delete(uuid);
+      for (const uuid of uuids) {
+        entries.delete(uuid);
+        tunnels.delete(uuid);
+      }
       record(uuids);
+    },
+    tellAll(all) {
+      tellsAll = all;
     },
     forget() {
       oldest = position + 1;

@@ -1,10 +1,10 @@
 /**
- * An enforcer on a kernel in memory and files on disk, with a control plane reduced to its log: for tests that cut the
+ * An enforcer on a kernel and tunnels in memory and files on disk, with a control plane reduced to its log: for tests that cut the
  * three apart at chosen moments. Never used outside of tests.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AgentRule } from '@levee/contract/agent.ts';
+import type { AgentTunnel } from '@levee/contract/agent.ts';
 import { createCompiler } from '@levee/core/nftables/compiler.ts';
 import { markSetName, tableName } from '@levee/core/nftables/names.ts';
 import { pino } from 'pino';
@@ -14,21 +14,29 @@ import { createEnforcer, type Enforcer } from '../plan/enforcer.ts';
 import { ingressObstacle } from '../plan/ingress.ts';
 import { createInstaller } from '../plan/installer.ts';
 import { createMarks, readMark } from '../plan/mark.ts';
+import { type AgentEntry, type AgentObjects, isAgentFilter } from '../state/objects.ts';
 import { openStateStore, type StateStore } from '../state/store.ts';
+import { createFakeTunnels, type FakeTunnels } from '../tunnels/fake.ts';
+import { objectsOf, rulesAlone } from './objects.ts';
 
-/** The kernel in memory refuses every statement about this rate. */
+/** The kernel in memory refuses every statement about these rates. */
 export const refusedRate = 66_666;
+export const refusedMegabits = 666;
+/** Tunnels with this number fail. */
+export const refusedNumber = 6_666;
 
 export interface Rig {
   readonly world: FakeNft;
   readonly enforcer: Enforcer;
-  readonly wanted: Map<string, AgentRule>;
+  readonly tunnels: FakeTunnels;
+  readonly wanted: Map<string, AgentEntry>;
+  readonly wantedTunnels: Map<string, AgentTunnel>;
   /** What was acknowledged although it was not in force. */
   readonly lies: readonly string[];
   /** Another program takes the table away. */
   meddle(): void;
   /** Changes of the control plane's state. */
-  change(upsert: readonly AgentRule[], remove: readonly string[]): void;
+  change(upsert: readonly (AgentEntry | AgentTunnel)[], remove: readonly string[]): void;
   /** Hands over what is new since the enforcer's cursor. */
   deliver(): Promise<void>;
   deliverSnapshot(): Promise<void>;
@@ -37,31 +45,78 @@ export interface Rig {
   readonly dead: boolean;
   /** Another process on the same files and the same kernel. */
   restart(): Promise<void>;
+  /** The same, with the files gone. */
+  loseState(): Promise<void>;
+  /** `false`: what is delivered comes from a control plane that knows rules alone. */
+  tellAll(all: boolean): void;
   idle(): Promise<void>;
-  /** What the kernel must hold for the wanted rules. */
+  /** What the kernel's table must hold for the wanted entries. */
   expected(): Promise<string>;
   dump(): string;
   close(): Promise<void>;
 }
 
+/** Of `1.<position>`. */
+const positionOf = (cursor: string): number => Number(cursor.split('.')[1]);
+
+/** Of one process. */
+interface Life {
+  dying: 'before' | 'after' | undefined;
+  readonly dead: boolean;
+  readonly death: Promise<void>;
+  die(): void;
+}
+
+function newLife(): Life {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let dead = false;
+  return {
+    dying: undefined,
+    get dead() {
+      return dead;
+    },
+    death: promise,
+    die() {
+      dead = true;
+      resolve();
+    },
+  };
+}
+
 const never = new Promise<never>(() => undefined);
 
-export function isReadable(rule: AgentRule): boolean {
-  return understand(rule).ok;
+export function isReadable(entry: AgentEntry): boolean {
+  return understand(entry).ok;
 }
 
-export function isTakenByKernel(rule: AgentRule): boolean {
-  return rule.ratelimit !== refusedRate || rule.disabled;
+export function isTakenByKernel(entry: AgentEntry): boolean {
+  if (isAgentFilter(entry)) return entry.ratelimit !== refusedMegabits;
+  return entry.ratelimit !== refusedRate || entry.disabled;
 }
 
-async function tableOf(rules: Iterable<AgentRule>, ingressDevices: readonly string[]): Promise<string> {
-  const readable = [...rules].filter(isTakenByKernel).flatMap((wire) => {
+export function isMade(tunnel: AgentTunnel): boolean {
+  return tunnel.number !== refusedNumber;
+}
+
+const isTunnel = (object: AgentEntry | AgentTunnel): object is AgentTunnel => 'endpoint' in object;
+
+async function tableOf(entries: Iterable<AgentEntry>, ingressDevices: readonly string[]): Promise<string> {
+  const readable = [...entries].filter(isTakenByKernel).flatMap((wire) => {
     const understood = understand(wire);
-    return understood.ok ? [understood.rule] : [];
+    return understood.ok ? [understood.entry] : [];
   });
   const world = createFakeNft();
   await world.open().driver.apply(createCompiler({ ingressDevices }).replace(readable, '0'.repeat(16)).text);
   return world.dump(tableName, markSetName);
+}
+
+/** As one text, whatever their order. */
+export function textOf(tunnels: ReadonlyMap<string, AgentTunnel>): string {
+  return [...tunnels.values()]
+    .filter(isMade)
+    .map((tunnel) => JSON.stringify(tunnel))
+    .sort()
+    .join('\n');
 }
 
 /** In memory where the system has such a directory: thousands of syncs of a disk would take minutes. */
@@ -75,32 +130,54 @@ export interface RigOptions {
 export async function createRig({ foldAboveBytes = 600, ingressDevices = [] }: RigOptions = {}): Promise<Rig> {
   const directory = mkdtempSync(join(directories, `levee-rig-${process.pid}-`));
   const world = createFakeNft();
+  const refusedTexts = [` ${refusedRate}/second`, ` ${refusedMegabits * 125_000} bytes/second`];
   world.refuse = (statement) =>
-    statement.includes(` ${refusedRate}/second`) ? 'Numerical result out of range' : undefined;
-  const wanted = new Map<string, AgentRule>();
+    refusedTexts.some((text) => statement.includes(text)) ? 'Numerical result out of range' : undefined;
+  const tunnels = createFakeTunnels();
+  tunnels.refuse = (tunnel) => (isMade(tunnel) ? undefined : 'refused');
+  const wanted = new Map<string, AgentEntry>();
+  const wantedTunnels = new Map<string, AgentTunnel>();
   const log: { position: number; uuid: string }[] = [];
-  const tables = new Map<string, string>();
+  /** At each position that was handed over: the table, and the tunnels as text. */
+  const states: { position: number; table: string; tunnels: string }[] = [];
   const lies: string[] = [];
   let position = 0;
   let meddled = false;
+  let tellsAll = true;
   /** Of the present process; one that died stays dead when the next one runs. */
-  let life: { dying: 'before' | 'after' | undefined; dead: boolean } = { dying: undefined, dead: false };
+  let life = newLife();
   let store: StateStore;
   let enforcer: Enforcer | undefined;
 
+  /** What is acknowledged must be done; what comes later may be, too. */
+  const check = (applied: string | undefined): void => {
+    if (applied === undefined) return;
+    const at = positionOf(applied);
+    const later = states.filter(({ position }) => position >= at);
+    const table = world.dump(tableName, markSetName);
+    if (later.some((state) => state.table === table)) meddled = false;
+    else if (!meddled) lies.push(`table at ${applied}`);
+    const present = textOf(tunnels.devices);
+    if (!later.some((state) => state.tunnels === present)) lies.push(`tunnels at ${applied}`);
+  };
+
   const start = async (): Promise<void> => {
-    const own: typeof life = { dying: undefined, dead: false };
+    const own = newLife();
     life = own;
     const { driver, kernel } = world.open();
     const mortal = {
       ...driver,
       async apply(text: string) {
-        if (own.dying === 'before') own.dead = true;
+        if (own.dying === 'before') own.die();
         if (own.dead) return never;
         const result = await driver.apply(text);
-        if (own.dying === 'after') own.dead = true;
+        if (own.dying === 'after') own.die();
         return own.dead ? never : result;
       },
+    };
+    const settled = (applied: string | undefined): void => {
+      // In trouble it repeats what was acknowledged before, and says so.
+      if (!own.dead && enforcer?.trouble === undefined) check(applied);
     };
     const marks = createMarks({ ingressDevices });
     store = openStateStore(directory, foldAboveBytes);
@@ -116,58 +193,58 @@ export async function createRig({ foldAboveBytes = 600, ingressDevices = [] }: R
     enforcer = createEnforcer({
       store,
       enforcement: { installer, marks, readMark: () => readMark(driver, kernel), adopted: async () => undefined },
+      tunnels: tunnels.open({ changed: () => settled(enforcer?.applied) }, () => !own.dead),
       obstacle: ingressObstacle(ingressDevices),
       batchMilliseconds: 0,
       retryMilliseconds: 5,
       logger: pino({ level: 'silent' }),
-      settled(applied) {
-        // In trouble it repeats what was acknowledged before, and says so.
-        if (own.dead || applied === undefined || enforcer?.trouble !== undefined) return;
-        if (world.dump(tableName, markSetName) === tables.get(applied)) meddled = false;
-        else if (!meddled) lies.push(applied);
-      },
+      settled,
     });
     const starting = enforcer.start();
-    await Promise.race([starting, untilDead()]);
+    await Promise.race([starting, own.death]);
   };
-  const untilDead = async (): Promise<void> => {
-    while (!life.dead) await new Promise((resolve) => setImmediate(resolve));
-  };
+  const told = (entries: readonly AgentEntry[], present: readonly AgentTunnel[]): AgentObjects =>
+    tellsAll ? objectsOf(entries, present) : rulesAlone(entries.filter((entry) => !isAgentFilter(entry)));
   const cursorNow = (): string => `1.${position}`;
 
   /** Also kept for the moment at which the present cursor is acknowledged. */
-  const expected = (): Promise<string> => {
-    const cursor = cursorNow();
-    return tableOf(wanted.values(), ingressDevices).then((text) => {
-      tables.set(cursor, text);
-      return text;
-    });
+  const expected = async (): Promise<string> => {
+    const at = position;
+    const present = textOf(wantedTunnels);
+    const table = await tableOf(wanted.values(), ingressDevices);
+    states.push({ position: at, table, tunnels: present });
+    return table;
   };
   const deliverSnapshot = async (): Promise<void> => {
     await expected();
-    enforcer?.snapshot(cursorNow(), [...wanted.values()]);
+    enforcer?.snapshot(cursorNow(), told([...wanted.values()], [...wantedTunnels.values()]));
   };
   const deliver = async (): Promise<void> => {
-    const at = Number(enforcer?.cursor?.split('.')[1] ?? -1);
+    const at = enforcer?.cursor === undefined ? -1 : positionOf(enforcer.cursor);
     if (at < 0) return deliverSnapshot();
     const named = new Set(log.filter((entry) => entry.position > at).map((entry) => entry.uuid));
     if (named.size === 0) return;
     await expected();
     enforcer?.changes(
       cursorNow(),
-      [...named].flatMap((uuid) => wanted.get(uuid) ?? []),
-      [...named].filter((uuid) => !wanted.has(uuid)),
+      told(
+        [...named].flatMap((uuid) => wanted.get(uuid) ?? []),
+        [...named].flatMap((uuid) => wantedTunnels.get(uuid) ?? []),
+      ),
+      [...named].filter((uuid) => !wanted.has(uuid) && !wantedTunnels.has(uuid)),
     );
   };
 
-  tables.set(cursorNow(), await tableOf([], ingressDevices));
+  states.push({ position, table: await tableOf([], ingressDevices), tunnels: '' });
   await start();
   return {
     world,
     get enforcer() {
       return enforcer as Enforcer;
     },
+    tunnels,
     wanted,
+    wantedTunnels,
     lies,
     meddle() {
       meddled = true;
@@ -177,9 +254,15 @@ export async function createRig({ foldAboveBytes = 600, ingressDevices = [] }: R
       return life.dead;
     },
     change(upsert, remove) {
-      for (const rule of upsert) wanted.set(rule.uuid, rule);
-      for (const uuid of remove) wanted.delete(uuid);
-      for (const uuid of [...upsert.map((rule) => rule.uuid), ...remove]) {
+      for (const object of upsert) {
+        if (isTunnel(object)) wantedTunnels.set(object.uuid, object);
+        else wanted.set(object.uuid, object);
+      }
+      for (const uuid of remove) {
+        wanted.delete(uuid);
+        wantedTunnels.delete(uuid);
+      }
+      for (const uuid of [...upsert.map((object) => object.uuid), ...remove]) {
         position += 1;
         log.push({ position, uuid });
       }
@@ -190,17 +273,29 @@ export async function createRig({ foldAboveBytes = 600, ingressDevices = [] }: R
       life.dying = moment;
     },
     async restart() {
-      life.dead = true;
+      life.die();
       await store.close();
       await start();
     },
+    async loseState() {
+      life.die();
+      await store.close();
+      for (const name of readdirSync(directory)) rmSync(join(directory, name));
+      await start();
+    },
+    tellAll(all) {
+      tellsAll = all;
+    },
     async idle() {
-      await Promise.race([enforcer?.idle(), untilDead()]);
+      await Promise.race([enforcer?.idle(), life.death]);
+      // The tunnels are told right after the journal.
+      do await new Promise((resolve) => setImmediate(resolve));
+      while (tunnels.busy && !tunnels.held && !life.dead);
     },
     expected,
     dump: () => world.dump(tableName, markSetName),
     async close() {
-      life.dead = true;
+      life.die();
       await store.close();
       rmSync(directory, { recursive: true, force: true });
     },

@@ -1,0 +1,91 @@
+/**
+ * Which kinds of filters this router enforces: those that core has a form for and this kernel takes, tried once. Owns the
+ * names under which they are reported and the sentence about a kind that is not; loads nothing into the kernel.
+ */
+import { filterKinds } from '@levee/core/filter/catalogue.ts';
+import { isFilter } from '@levee/core/filter/entry.ts';
+import type { Filter } from '@levee/core/filter/filter.ts';
+import type { FilterKind } from '@levee/core/filter/filter-kind.ts';
+import { filterNeed } from '@levee/core/filter/need.ts';
+import { parseFilter } from '@levee/core/filter/parse-filter.ts';
+import { type Compiler, isEnforced } from '@levee/core/nftables/compiler.ts';
+import type { NftDriver } from '../drivers/nft/port.ts';
+import type { Obstacle } from './desired.ts';
+import { isEnvironmental, refusalReason } from './refusal.ts';
+
+export interface TriedKinds {
+  /** In the kinds' order. */
+  readonly enforced: readonly FilterKind[];
+  /** `filter:<id>`, one a kind that is enforced. */
+  readonly capabilities: readonly string[];
+  readonly obstacle: Obstacle;
+}
+
+/** Documentation addresses (RFC 5737, RFC 3849): a filter for each family that the kind protects. */
+const destinations = { 4: '192.0.2.1', 6: '2001:db8::1' } as const;
+const anyPort = 4000;
+const trialMark = '0'.repeat(16);
+
+/** One filter a family; they are never loaded. */
+function samplesOf(kind: FilterKind): Filter[] {
+  const ports = kind.destinationPorts === 'required' ? { port: { dst: { start: anyPort } } } : {};
+  return kind.families.map((family) => {
+    const digits = (kind.id * 10 + family).toString(16).padStart(12, '0');
+    const identity = { uuid: `00000000-0000-4000-8000-${digits}`, sequence: kind.id };
+    const parsed = parseFilter({ dst: destinations[family], filter: kind.id, ratelimit: 1, ...ports }, identity);
+    if (!parsed.ok) throw new Error(`no sample of kind ${kind.name}: ${parsed.problems[0]?.message}`);
+    return parsed.filter;
+  });
+}
+
+const trialText = (createCompiler: () => Compiler, kinds: readonly FilterKind[]): string =>
+  createCompiler().replace(kinds.flatMap(samplesOf), trialMark).text;
+
+/**
+ * What a table holds for one filter of every kind, as text: another release that means something else by a kind has
+ * another text, and must not take over the table.
+ */
+export function kindsText(createCompiler: () => Compiler): string {
+  return trialText(createCompiler, filterKinds.filter(isEnforced));
+}
+
+/** A kernel that is out of memory, say, is no verdict on a kind: it counts as taken, and single filters may fail later. */
+export async function tryFilterKinds(
+  driver: Pick<NftDriver, 'check'>,
+  createCompiler: () => Compiler,
+): Promise<TriedKinds> {
+  const known = filterKinds.filter(isEnforced);
+  const refused = new Map<FilterKind, string>();
+  const judge = async (kinds: readonly FilterKind[]): Promise<string | undefined> => {
+    const result = await driver.check(trialText(createCompiler, kinds));
+    return result.ok || isEnvironmental(result.message) ? undefined : result.message;
+  };
+  if ((await judge(known)) !== undefined) {
+    for (const kind of known) {
+      const message = await judge([kind]);
+      if (message !== undefined) refused.set(kind, message);
+    }
+  }
+  return judged(
+    known.filter((kind) => !refused.has(kind)),
+    refused,
+  );
+}
+
+/** Without a kernel to try them on. */
+export const untriedKinds: TriedKinds = judged([], new Map());
+
+function judged(enforced: readonly FilterKind[], refused: ReadonlyMap<FilterKind, string>): TriedKinds {
+  return {
+    enforced,
+    capabilities: enforced.map(({ id }) => filterNeed(id).capability),
+    obstacle(entry) {
+      if (!isFilter(entry)) return undefined;
+      const { kind } = entry;
+      if (!isEnforced(kind)) return `this release does not enforce filters of kind ${kind.name} (${kind.id})`;
+      const message = refused.get(kind);
+      if (message === undefined) return undefined;
+      return `this router's kernel has not what filters of kind ${kind.name} (${kind.id}) need; ${refusalReason(message)}`;
+    },
+  };
+}
