@@ -10,18 +10,23 @@
  *
  * npm run bench -- packets [seconds a measurement = 2] [rounds = 5]
  */
-import type { Rule } from '@levee/core/firewall/rule.ts';
 import { formatAddress } from '@levee/core/net/address.ts';
 import { createCompiler } from '@levee/core/nftables/compiler.ts';
 import { startFlood } from '@levee/lab/flood.ts';
 import { buildFrame } from '@levee/lab/packet-build.ts';
 import { device, hardwareAddress, RouterPath } from '@levee/lab/router-path.ts';
+import {
+  destinationOf,
+  destinations,
+  manyRules,
+  portOf,
+  protectedPrefixes,
+  rulesPerDestination,
+} from './packets/many-rules.ts';
 
 const [secondsText = '2', roundsText = '5'] = process.argv.slice(2);
 const seconds = Number(secondsText);
 const rounds = Number(roundsText);
-const destinations = 10_000;
-const rulesPerDestination = 10;
 
 type Family = 4 | 6;
 
@@ -42,7 +47,7 @@ const ways: Way[] = [
 ];
 
 const rates = new Map<string, number[]>(ways.map((way) => [way.name, []]));
-using path = new RouterPath({ protectedPrefixes: ['10.16.0.0/12', '2001:db8::/32'], label: 'packets' });
+using path = new RouterPath({ protectedPrefixes, label: 'packets' });
 for (let round = 1; round <= rounds; round++) {
   for (const way of ways) {
     const text = way.text?.();
@@ -95,17 +100,6 @@ function fastest(name: string): number {
   return Math.max(...(rates.get(name) ?? []));
 }
 
-function destinationOf(family: Family, index: number): bigint {
-  // A prime's multiples scatter the destinations over the prefix, as customers' addresses are.
-  const scattered = BigInt((index * 7919) % 1_048_573);
-  return family === 4 ? 0x0a100000n + scattered : (0x20010db8n << 96n) + (scattered << 64n) + 1n;
-}
-
-/** Other ports in every destination's rules: no two chains are alike, nothing can be shared. */
-function portOf(index: number, rule: number): number {
-  return 1024 + ((index * 31 + rule * 4801) % 20_000);
-}
-
 function framesTo(family: Family): Uint8Array[] {
   return Array.from({ length: destinations }, (_, index) =>
     buildFrame({
@@ -122,25 +116,7 @@ function framesTo(family: Family): Uint8Array[] {
 }
 
 function compiledText(family: Family): string {
-  const rules: Rule[] = [];
-  for (let index = 0; index < destinations; index++) {
-    const dst = { family, value: destinationOf(family, index), length: family === 4 ? 32 : 128 };
-    for (let number = 0; number < rulesPerDestination; number++) {
-      const sequence = rules.length + 1;
-      const port = portOf(index, number);
-      rules.push({
-        uuid: `01900000-0000-7000-8000-${sequence.toString(16).padStart(12, '0')}`,
-        sequence,
-        priority: 1000,
-        dst,
-        protocol: number % 2 === 0 ? 'udp' : 'tcp',
-        action: 'drop',
-        sourcePorts: { start: port, end: port },
-        disabled: false,
-      });
-    }
-  }
-  return createCompiler().replace(rules, '0'.repeat(16)).text;
+  return createCompiler().replace(manyRules(family), '0'.repeat(16)).text;
 }
 
 function linearText(): string {
