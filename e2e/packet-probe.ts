@@ -11,17 +11,29 @@ import { device, hardwareAddress, type RouterPath } from '@levee/lab/router-path
 const ipv4Destination = 14 + 16;
 const udpPayload = 14 + 20 + 8;
 
+export interface ProbeOptions {
+  /** Of the destination; absent: 9 (discard). */
+  readonly port?: number;
+  /** Of the source: probes on one path have one each, or they take each other's datagrams. */
+  readonly sourcePort?: number;
+  /** What follows the number of the round, two octets, in each datagram. */
+  readonly payload?: Uint8Array;
+}
+
 export class PacketProbe {
   readonly #sender: PacketSocket;
   readonly #receiver: PacketSocket;
+  readonly #options: Required<ProbeOptions>;
   #round = 0;
 
-  constructor(path: RouterPath) {
+  constructor(path: RouterPath, options: ProbeOptions = {}) {
+    this.#options = { port: 9, sourcePort: 40_000, payload: new Uint8Array(2), ...options };
     this.#sender = openPacketSocket(path.attacker, { device: device.attacker });
-    // UDP to port 9 (discard) over IPv4 without options: the probe's own datagrams and nothing else.
+    // UDP over IPv4 without options: the probe's own datagrams and nothing else.
     const only = [
       { offset: 12, value: 0x0800 },
-      { offset: 14 + 20 + 2, value: 9 },
+      { offset: 14 + 20, value: this.#options.sourcePort },
+      { offset: 14 + 20 + 2, value: this.#options.port },
     ];
     this.#receiver = openPacketSocket(path.customer, { device: device.customer, receiveBytes: 128, only });
   }
@@ -41,7 +53,7 @@ export class PacketProbe {
     while (!arrived.has(sentinel)) {
       this.#receiver.receive((frame) => {
         const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);
-        if (view.getUint32(udpPayload) === round) arrived.add(textOf(view.getUint32(ipv4Destination)));
+        if (view.getUint16(udpPayload) === round) arrived.add(textOf(view.getUint32(ipv4Destination)));
       });
       if (Date.now() > deadline) throw new Error(`the unfiltered datagram to ${sentinel} did not arrive`);
       await delay(1);
@@ -61,8 +73,8 @@ export class PacketProbe {
   }
 
   #frame(destination: string, round: number): Uint8Array {
-    const payload = new Uint8Array(4);
-    new DataView(payload.buffer).setUint32(0, round);
+    const { port, sourcePort, payload: rest } = this.#options;
+    const payload = Uint8Array.of(round >> 8, round & 255, ...rest);
     return buildFrame({
       family: 4,
       source: BigInt(numberOf('198.51.100.7')),
@@ -70,9 +82,9 @@ export class PacketProbe {
       sourceHardware: hardwareAddress.attacker,
       destinationHardware: hardwareAddress.routerOutside,
       id: round & 0xffff,
-      transport: { kind: 'udp', sourcePort: 40_000, destinationPort: 9 },
+      transport: { kind: 'udp', sourcePort, destinationPort: port },
       payload,
-      totalLength: 64,
+      totalLength: Math.max(64, 20 + 8 + payload.length),
     });
   }
 
