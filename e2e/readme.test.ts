@@ -83,6 +83,12 @@ test('the lines of the README work as they stand', async () => {
     );
     const lines = blocks.join('\n').match(/^(?:\w+=\$\()?(?:call \$|timeout \d+ curl)/gm) ?? [];
     assert.equal(statuses.length, lines.length, 'every line sent its request');
+    assert.match(
+      output,
+      /"verdict":"drop","decided_by":"[-0-9a-f]{36}","trail":\[.*"kind":"dns"/,
+      'the filter is explained',
+    );
+    if (!noLab) assert.match(output, /"state":"active".*"filter":22.*"hits":\{"packets":0,/, 'and in force');
     assert.match(output, /^mail\.example\.net\.$/m, 'the name is served');
     assert.match(
       output,
