@@ -37,8 +37,9 @@ interface Touched {
   readonly coming: Entry[];
 }
 
-export function applyDelta(state: State, delta: Delta, journal: Journal, transaction: Transaction): void {
-  const work: Work = { state, journal, transaction };
+/** The prefixes whose traffic conntrack sees from now on. */
+export function applyDelta(state: State, delta: Delta, journal: Journal, transaction: Transaction): Prefix[] {
+  const work: Work = { state, journal, transaction, trackedBefore: new Map() };
   const fixedBefore = variableChains(state);
   const needsBefore = new Map(state.needs);
   const touched = exchangeEntries(work, delta);
@@ -51,6 +52,9 @@ export function applyDelta(state: State, delta: Delta, journal: Journal, transac
     const before = fixedBefore.get(name);
     if (before?.join('\n') !== lines.join('\n')) transaction.changeChain(name, lines);
   }
+  return [...work.trackedBefore].flatMap(([key, { prefix, tracked }]) =>
+    !tracked && state.stateful.has(key) ? [prefix] : [],
+  );
 }
 
 /** The chains whose lines follow from which prefix lengths are in use; they exist from the table's beginning on. */
@@ -116,6 +120,7 @@ function countNeeds(work: Work, entry: Entry, difference: 1 | -1): void {
   if (!needsConntrack(entry)) return;
   const key = prefixKey(entry.dst);
   const before = state.stateful.get(key) ?? 0;
+  if (!work.trackedBefore.has(key)) work.trackedBefore.set(key, { prefix: entry.dst, tracked: before > 0 });
   journal.count(state.stateful, key, difference);
   const after = before + difference;
   if (before !== 0 && after !== 0) return;

@@ -4,11 +4,12 @@
  * Must never remember what was not committed.
  */
 import type { Entry } from '../filter/entry.ts';
+import type { Prefix } from '../net/prefix.ts';
 import { applyDelta, type Delta, lengthsByFamily, variableChains } from './change.ts';
 import { countingChain } from './entry-text.ts';
 import { Journal } from './journal.ts';
 import { countedEntries, planeLetters } from './layout.ts';
-import { destinationMap, sharedChain } from './names.ts';
+import { destinationMap, prefixKey, sharedChain } from './names.ts';
 import { type Item, isRun } from './outline.ts';
 import type { Plane } from './rule-text.ts';
 import { fixedChains, fixedElements, fixedSets, hookDeclarations, markCommands } from './skeleton.ts';
@@ -32,6 +33,12 @@ export interface Plan {
   readonly text: string;
   /** Their counters are zeroed: read them before. */
   readonly flushedChains: readonly string[];
+  /**
+   * What conntrack sees from this transaction on, and did not before. It may know connections of theirs from an earlier
+   * time, which have gone on without it: unless it is told to forget their windows first (decision 0025), it takes
+   * their packets for invalid.
+   */
+  readonly beginsTracking: readonly Prefix[];
   /** The kernel took it; without commit the compiler stays as it was. */
   commit(): void;
 }
@@ -62,11 +69,10 @@ export function createCompiler(options: CompilerOptions = {}): Compiler {
   /** Plans made before the last commit no longer fit. */
   let commits = 0;
 
-  function planOf(text: string, flushedChains: readonly string[], adopt: () => void): Plan {
+  function planOf(parts: Omit<Plan, 'commit'>, adopt: () => void): Plan {
     const madeAt = commits;
     return {
-      text,
-      flushedChains,
+      ...parts,
       commit() {
         if (commits !== madeAt) throw new Error('another plan was committed since this one was made');
         commits += 1;
@@ -83,10 +89,11 @@ export function createCompiler(options: CompilerOptions = {}): Compiler {
       for (const element of elements) transaction.addElement(set, element);
     }
     const fixed = fixedChains(ingressDevices);
-    applyDelta(fresh, { upsert: entries, remove: [] }, new Journal({ keep: false }), transaction);
+    const tracked = applyDelta(fresh, { upsert: entries, remove: [] }, new Journal({ keep: false }), transaction);
     const frame = new Map([...fixed, ...variableChains(fresh)]);
     const text = transaction.replaceText(markCommands(mark), frame, hookDeclarations(ingressDevices));
-    return planOf(text, countedChains(state), () => {
+    const beginsTracking = tracked.filter((prefix) => !state.stateful.has(prefixKey(prefix)));
+    return planOf({ text, flushedChains: countedChains(state), beginsTracking }, () => {
       state = fresh;
       loaded = true;
     });
@@ -95,10 +102,10 @@ export function createCompiler(options: CompilerOptions = {}): Compiler {
   function change(delta: Delta, mark: string): Plan {
     const journal = new Journal({ keep: true });
     const transaction = new Transaction();
-    applyDelta(state, delta, journal, transaction);
+    const beginsTracking = applyDelta(state, delta, journal, transaction);
     journal.rollback();
     const text = transaction.empty ? '' : transaction.changeText(markCommands(mark));
-    return planOf(text, transaction.flushedChains, () => journal.replay());
+    return planOf({ text, flushedChains: transaction.flushedChains, beginsTracking }, () => journal.replay());
   }
 
   return {

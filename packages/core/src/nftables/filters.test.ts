@@ -4,6 +4,7 @@ import type { Entry } from '../filter/entry.ts';
 import type { Filter } from '../filter/filter.ts';
 import { dns } from '../filter/kinds/dns.ts';
 import { udpAmplification } from '../filter/kinds/udp-amplification.ts';
+import { formatPrefix } from '../net/prefix-text.ts';
 import { type Compiler, createCompiler, isEnforced } from './compiler.ts';
 import { filterProgram } from './filter-text.ts';
 import { kindPortSets, kindPortsCondition } from './kind-ports.ts';
@@ -176,6 +177,27 @@ describe('what a filter makes conntrack see', () => {
     assert.doesNotMatch(first.text, /t4_32/);
     first.commit();
     assert.match(compiler.change({ upsert: [], remove: [filter.uuid] }, mark).text, /^delete set inet levee t4_32$/m);
+  });
+
+  it('begins with the first entry that needs it, once, and is told of no other change', () => {
+    const filter = testFilter(1, '203.0.113.7', rememberingKind);
+    const other = testFilter(2, '203.0.113.7', proxyKind);
+    const first = createCompiler();
+    const begins = (plan: { beginsTracking: readonly Filter['dst'][]; commit(): void }) => {
+      plan.commit();
+      return plan.beginsTracking.map((prefix) => formatPrefix(prefix));
+    };
+    assert.deepEqual(begins(first.replace([filter, testFilter(3, '203.0.113.8', dns)], mark)), ['203.0.113.7']);
+    assert.deepEqual(begins(first.change({ upsert: [other], remove: [] }, mark)), []);
+    assert.deepEqual(begins(first.replace([filter, other], mark)), []);
+    assert.deepEqual(begins(first.change({ upsert: [], remove: [other.uuid] }, mark)), []);
+    assert.deepEqual(begins(first.change({ upsert: [other], remove: [filter.uuid] }, mark)), []);
+    assert.deepEqual(begins(first.change({ upsert: [], remove: [other.uuid] }, mark)), []);
+    const wide = testFilter(5, '2001:db8::/64', rememberingKind);
+    assert.deepEqual(begins(first.change({ upsert: [filter, wide], remove: [] }, mark)), [
+      '203.0.113.7',
+      '2001:db8::/64',
+    ]);
   });
 
   it('is all but the SYNs that a proxy answers: a chain a prefix, found by a map a length, longest first', () => {

@@ -12,6 +12,8 @@ export interface Work {
   readonly state: State;
   readonly journal: Journal;
   readonly transaction: Transaction;
+  /** Prefixes whose need of conntrack the change has touched, and whether they were tracked before. */
+  readonly trackedBefore: Map<string, { readonly prefix: Prefix; readonly tracked: boolean }>;
 }
 
 /** A set exists as long as it has an element. */

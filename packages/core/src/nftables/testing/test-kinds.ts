@@ -76,5 +76,27 @@ export const answeredKind: FilterKind = {
   },
 };
 
+/** Passes what conntrack calls established, and SYNs; while it settles, everything: TCP and UDP, all ports. */
+export const establishedKind: FilterKind = {
+  ...words,
+  id: 9005,
+  name: 'test-established',
+  families: bothFamilies,
+  transports: ['tcp', 'udp'],
+  destinationPorts: 'optional',
+  defaultPorts: [],
+  enforcement: {
+    tracking: 'flows',
+    settles: true,
+    meters: [],
+    judge,
+    compile({ established, settling, pass }) {
+      const known = [`${established} ${pass}`, `${settling} ${pass}`];
+      return { tcp: [...known, `@th,88,24 & 0x17 == 0x02 ${pass}`], udp: known };
+    },
+    vectors: [],
+  },
+};
+
 /** As a kind that a later release may bring. */
 export const { enforcement: _, ...unenforcedKind }: FilterKind = { ...proxyKind, id: 9003, name: 'test-unenforced' };
