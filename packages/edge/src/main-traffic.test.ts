@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
+import { filterChain, filterSet } from '@levee/core/nftables/names.ts';
 import { pino } from 'pino';
+import { openNetlink } from './drivers/nft/netlink.ts';
 import { startEdge } from './main.ts';
 import { startControlPlane, type TestControlPlane } from './testing/control-plane.ts';
 import { ownDirectory } from './testing/directory.ts';
+import { filterOf } from './testing/filters.ts';
 import { openForwardPath } from './testing/forward-path.ts';
 import { enterOwnNamespace, nft } from './testing/own-namespace.ts';
 import { ruleOf, uuidOf } from './testing/rules.ts';
@@ -37,6 +40,16 @@ async function setUp(t: TestContext) {
 }
 
 const packetsOf = (controlPlane: TestControlPlane, n: number): number => controlPlane.hits.get(uuidOf(n))?.packets ?? 0;
+/** RFC 1035: A of example.com. */
+const question = '4d3101000001000000000000076578616d706c6503636f6d0000010001';
+const generation = (): number => {
+  const kernel = openNetlink('levee');
+  try {
+    return kernel.generation();
+  } finally {
+    kernel.close();
+  }
+};
 const dropping = { port: { dst: { start: blocked } } };
 
 describe('packets on their way through a router with an edge', { skip }, () => {
@@ -115,5 +128,71 @@ describe('packets on their way through a router with an edge', { skip }, () => {
     await until('all that is allowed has arrived', () => path.received()[open] === count);
     assert.equal(path.received()[blocked], 0);
     assert.ok(edge.statistics.fullLoads >= 5, `${edge.statistics.fullLoads} full loads`);
+  });
+
+  test('a filter discards what it does not know, counts that as its hits, keeps its memory over a restart, and goes', async (t) => {
+    const { controlPlane, path, start } = await setUp(t);
+    const uuid = uuidOf(1);
+    const filter = filterOf(1, { port: { dst: { start: blocked } } });
+    controlPlane.upsert(filter);
+    const edge = await start();
+    await path.send('10.0.0.1', blocked, 10, 0, question);
+    await path.send('10.0.0.1', blocked, 20, 0);
+    await path.send('10.0.0.1', open, 5, 0);
+    await path.send('10.0.0.2', blocked, 5, 0);
+    await until('what may pass has arrived', () => path.received()[blocked] === 15 && path.received()[open] === 5);
+    await until('what was discarded is reported', () => packetsOf(controlPlane, 1) === 20);
+    assert.deepEqual(controlPlane.hits.get(uuid)?.bytes, 2000);
+    assert.ok(controlPlane.reports.at(-1)?.capabilities?.includes('filter:22'));
+
+    const metered = (): string => nft(`list set inet levee ${filterSet('meter_source', uuid)}\n`);
+    assert.match(metered(), /10\.9\.0\.2 \. 10\.0\.0\.1/);
+    await edge.stop();
+    const before = generation();
+    const second = await start();
+    await until('connected', () => second.connected);
+    assert.equal(second.statistics.adoptions, 1);
+    assert.equal(generation(), before);
+    assert.match(metered(), /10\.9\.0\.2 \. 10\.0\.0\.1/);
+    await path.send('10.0.0.1', blocked, 7, 0);
+    await until('what the second run discarded is reported', () => packetsOf(controlPlane, 1) === 27);
+
+    // Another filter and a rule beside it: one transaction, and the first one's memory stays.
+    controlPlane.upsert(filterOf(2), ruleOf(3, { dst: '10.0.0.1', port: { dst: { start: 9 } } }));
+    await until('the change is in force', () => controlPlane.acknowledged === controlPlane.position);
+    assert.match(metered(), /10\.9\.0\.2 \. 10\.0\.0\.1/);
+    controlPlane.remove(uuid);
+    await until('its end is acknowledged', () => controlPlane.acknowledged === controlPlane.position);
+    assert.throws(() => nft(`list chain inet levee ${filterChain('discard', uuid)}\n`));
+    const seen = path.received()[blocked] ?? 0;
+    await path.send('10.0.0.1', blocked, 5, 0);
+    await until('it is not filtered any more', () => path.received()[blocked] === seen + 5);
+    assert.equal(second.statistics.fullLoads, 0);
+  });
+
+  test('what packets write into the sets of filters, and what times out there, is no drift', async (t) => {
+    const { controlPlane, path, start } = await setUp(t);
+    const settling = filterOf(1, { filter: 25, port: { dst: { start: open } } });
+    controlPlane.upsert(settling, filterOf(2, { port: { dst: { start: blocked } } }));
+    const edge = await start();
+    const elements = (set: string): string =>
+      /elements = \{(.*)\}/s.exec(nft(`list set inet levee ${set}\n`))?.[1] ?? '';
+    assert.notEqual(elements(filterSet('settling', settling.uuid)), '');
+    const meter = filterSet('meter_source', uuidOf(2));
+    await path.send('10.0.0.2', blocked, 50, 500, question);
+    assert.notEqual(elements(meter), '');
+    await until(
+      'the filter has settled under traffic, and what was metered has timed out',
+      async () => {
+        await path.send('10.0.0.1', open, 50, 500);
+        return elements(filterSet('settling', settling.uuid)) === '' && elements(meter) === '';
+      },
+      20_000,
+    );
+    const statuses = controlPlane.reports.filter(({ status }) => status).length;
+    const looks = (): number => controlPlane.reports.filter(({ status }) => status).length - statuses;
+    await until('some looks later', () => looks() > 3);
+    assert.equal(controlPlane.reports.findLast(({ status }) => status)?.status?.drift, 0);
+    assert.equal(edge.statistics.fullLoads, 1);
   });
 });

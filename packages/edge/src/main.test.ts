@@ -1,16 +1,20 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
-import type { AgentRule } from '@levee/contract/agent.ts';
+import { filterKinds } from '@levee/core/filter/catalogue.ts';
+import { isEnforced } from '@levee/core/nftables/compiler.ts';
 import { pino } from 'pino';
 import { openNetlink } from './drivers/nft/netlink.ts';
 import { type EdgeConfig, type EdgeHandle, startEdge } from './main.ts';
+import { type AgentEntry, isAgentFilter } from './state/objects.ts';
+import { renderRecord } from './state/record.ts';
 import { tableRecordFile } from './state/table-record.ts';
 import { startControlPlane, type TestControlPlane } from './testing/control-plane.ts';
 import { ownDirectory } from './testing/directory.ts';
+import { dnsKind, filterOf } from './testing/filters.ts';
 import { enterOwnNamespace, nft } from './testing/own-namespace.ts';
 import { ruleOf, uuidOf } from './testing/rules.ts';
 import { freshTable, kernelTable } from './testing/table.ts';
@@ -274,6 +278,81 @@ describe('an edge on the real kernel', { skip }, () => {
     assert.equal((await withoutRights()).table_left, undefined);
   });
 
+  test('filters are in force beside rules; what this kernel takes is reported, kind by kind, with each report', async (t) => {
+    const { controlPlane, start } = await setUp(t);
+    controlPlane.upsert(ruleOf(1), filterOf(2), filterOf(3, { dst: '2001:db8::/64' }), filterOf(4, { filter: 9999 }));
+    await start();
+    await acknowledged(controlPlane);
+    assert.equal(kernelTable(), freshTable(controlPlane.entries.values()));
+    const report = controlPlane.reports.findLast(({ cursor }) => cursor !== undefined);
+    assert.deepEqual(
+      report?.failures.map(({ uuid }) => uuid),
+      [uuidOf(4)],
+    );
+    const taken = report?.capabilities ?? [];
+    assert.ok(taken.includes(`filter:${dnsKind}`), taken.join());
+    const known = filterKinds.filter(isEnforced).map(({ id }) => `filter:${id}`);
+    assert.deepEqual(
+      taken.filter((each) => !known.includes(each)),
+      [],
+    );
+    await until('a status has come', () => controlPlane.reports.some(({ status }) => status?.filters === 3));
+    for (const { cursor, capabilities } of controlPlane.reports) {
+      assert.deepEqual(capabilities, cursor === undefined ? undefined : taken);
+    }
+  });
+
+  test('a state of the release before filters: its rules are in force at once, kinds are reported once a snapshot has come', async (t) => {
+    const { controlPlane, config, start } = await setUp(t);
+    controlPlane.upsert(filterOf(7), ...Array.from({ length: 4 }, (_, n) => ruleOf(n)));
+    mkdirSync(config.stateDirectory);
+    const head = { version: 1, cursor: `1.${controlPlane.position}`, mark: '0123456789abcdef', refused: {}, count: 1 };
+    writeFileSync(join(config.stateDirectory, 'desired.1.snapshot'), renderRecord(head) + renderRecord([ruleOf(0)]));
+    await controlPlane.cut();
+    const edge = await start();
+    assert.equal(kernelTable(), freshTable([ruleOf(0)]));
+    assert.equal(edge.applied, head.cursor);
+    await controlPlane.restore();
+    await until('kinds are reported', () => controlPlane.reports.at(-1)?.capabilities !== undefined);
+    assert.equal(kernelTable(), freshTable(controlPlane.entries.values()));
+    await edge.stop();
+    const second = await start();
+    await until('connected', () => second.connected);
+    assert.equal(second.statistics.adoptions, 1);
+    assert.equal(second.statistics.commits, 0);
+  });
+
+  test('from an older control plane rules are taken, and no kind is reported until it tells of filters too', async (t) => {
+    const { controlPlane, start } = await setUp(t);
+    controlPlane.tellAll(false);
+    controlPlane.upsert(ruleOf(1), filterOf(2));
+    await start();
+    await acknowledged(controlPlane);
+    controlPlane.upsert(ruleOf(3));
+    await acknowledged(controlPlane);
+    assert.equal(kernelTable(), freshTable([ruleOf(1), ruleOf(3)]));
+    assert.ok(controlPlane.reports.every(({ capabilities }) => capabilities === undefined));
+    controlPlane.tellAll(true);
+    await controlPlane.cut();
+    await controlPlane.restore();
+    await until('kinds are reported', () => controlPlane.reports.at(-1)?.capabilities !== undefined);
+    assert.equal(kernelTable(), freshTable(controlPlane.entries.values()));
+  });
+
+  test('a state of a newer release stops the start with the file named, and stays', async (t) => {
+    const { controlPlane, config, start } = await setUp(t);
+    controlPlane.upsert(ruleOf(1));
+    const first = await start();
+    await acknowledged(controlPlane);
+    await first.stop();
+    const file = join(config.stateDirectory, 'desired.9.snapshot');
+    writeFileSync(file, renderRecord({ version: 3 }));
+    const before = { generation: generation(), files: readdirSync(config.stateDirectory) };
+    // Twice: nothing is left locked.
+    for (let n = 0; n < 2; n++) await assert.rejects(startEdge(config), /desired\.9\.snapshot was written by a newer/);
+    assert.deepEqual({ generation: generation(), files: readdirSync(config.stateDirectory) }, before);
+  });
+
   test('30 kills at any moment under change: nothing acknowledged is ever missing, and all converges', async (t) => {
     const { controlPlane, config } = await setUp(t);
     const { logger: _, ...settings } = config;
@@ -290,13 +369,15 @@ describe('an edge on the real kernel', { skip }, () => {
       });
       return child;
     };
-    /** The rules that the control plane knows to be in force, with the port that names the version of each. */
-    let inForce = new Map<string, AgentRule>();
+    /** What the control plane knows to be in force, with the port that names the version of each. */
+    let inForce = new Map<string, AgentEntry>();
     let version = 0;
     const change = (): void => {
       const n = version % 40;
       version += 1;
       if (version % 7 === 0) controlPlane.remove(uuidOf((n * 3) % 40));
+      else if (version % 5 === 0)
+        controlPlane.upsert(filterOf(n, { port: { dst: { start: 1 + (version % 60_000) } } }));
       else controlPlane.upsert(ruleOf(n, { port: { dst: { start: 1 + (version % 60_000) } } }));
     };
     const sample = (): void => {
@@ -322,9 +403,11 @@ describe('an edge on the real kernel', { skip }, () => {
       await gone;
       const table = kernelTable();
       // What was acknowledged and has not been changed since must stand in the kernel now.
-      for (const [uuid, rule] of inForce) {
-        if (controlPlane.entries.get(uuid) !== rule) continue;
-        assert.match(table, new RegExp(`[ =]${rule.port?.dst?.start} counter`), `round ${round}: ${uuid}`);
+      for (const [uuid, entry] of inForce) {
+        if (controlPlane.entries.get(uuid) !== entry) continue;
+        const port = entry.port?.dst?.start;
+        const line = isAgentFilter(entry) ? `${port} goto f_udp_${uuid.replaceAll('-', '')}` : `${port} counter`;
+        assert.match(table, new RegExp(`[ =]${line}`), `round ${round}: ${uuid}`);
       }
     }
     edge = run();
@@ -335,12 +418,13 @@ describe('an edge on the real kernel', { skip }, () => {
 
 test('a dry edge follows and acknowledges, and says that nothing is enforced', async (t) => {
   const { controlPlane, start } = await setUp(t);
-  controlPlane.upsert(ruleOf(1), ruleOf(2, { dst: 'nonsense' }));
+  controlPlane.upsert(ruleOf(1), ruleOf(2, { dst: 'nonsense' }), filterOf(3));
   await start({ driver: 'dry' });
   await acknowledged(controlPlane);
   const report = controlPlane.reports.findLast(({ cursor }) => cursor !== undefined);
   assert.deepEqual(report?.enforcement, { mode: 'dry', reason: 'dry by configuration' });
   assert.equal(report?.failures[0]?.uuid, uuidOf(2));
+  assert.ok(controlPlane.reports.every(({ capabilities }) => capabilities === undefined));
   if (!skip) assert.equal(kernelTable(), '');
 });
 

@@ -7,8 +7,11 @@ import { writeFileSync } from 'node:fs';
 import { until } from './until.ts';
 
 export interface ForwardPath {
-  /** Sends UDP datagrams of 100 bytes IP length from 10.9.0.2, `perSecond` of them a second (0: at once). */
-  send(destination: string, port: number, count: number, perSecond: number): Promise<void>;
+  /**
+   * Sends UDP datagrams from 10.9.0.2, `perSecond` of them a second (0: at once). `payload`: hexadecimal; absent: 72
+   * octets of nothing, so 100 bytes of IP.
+   */
+  send(destination: string, port: number, count: number, perSecond: number, payload?: string): Promise<void>;
   /** Datagrams that reached these ports of the receiver. */
   received(): Record<string, number>;
   close(): void;
@@ -43,10 +46,10 @@ export async function openForwardPath(addresses: readonly string[], ports: reado
   const sender = await hold(
     `console.log('up'); const s = require('dgram').createSocket('udp4'); let rest = '';
      process.stdin.on('data', async (chunk) => { rest += chunk; const lines = rest.split('\\n'); rest = lines.pop();
-       for (const line of lines) { const { destination, port, count, perSecond } = JSON.parse(line); const began = performance.now();
+       for (const line of lines) { const { destination, port, count, perSecond, payload } = JSON.parse(line); const began = performance.now();
          for (let n = 0; n < count; n++) {
            while (perSecond && (performance.now() - began) * perSecond / 1000 < n) await new Promise((r) => setTimeout(r, 1));
-           await new Promise((r) => s.send(Buffer.alloc(72), port, destination, r)); }
+           await new Promise((r) => s.send(Buffer.from(payload, 'hex'), port, destination, r)); }
          console.log('sent'); } });`,
     (line) => {
       if (line === 'sent') done.shift()?.();
@@ -73,10 +76,10 @@ export async function openForwardPath(addresses: readonly string[], ports: reado
   receiver.stdin?.write('go\n');
   await until('the receiver listens', () => Object.keys(counts).length === ports.length);
   return {
-    send: (destination, port, count, perSecond) =>
+    send: (destination, port, count, perSecond, payload = '00'.repeat(72)) =>
       new Promise((resolve) => {
         done.push(resolve);
-        sender.stdin?.write(`${JSON.stringify({ destination, port, count, perSecond })}\n`);
+        sender.stdin?.write(`${JSON.stringify({ destination, port, count, perSecond, payload })}\n`);
       }),
     received: () => counts,
     close() {
