@@ -9,7 +9,8 @@ import { stunVectors } from './stun.vectors.ts';
 /**
  * RFC 8489, 5: two zero bits, a type of 14, a length in whole words, the magic cookie, a transaction's id: 20 octets. The
  * type's bits 0x0110 are the class: zero in requests. RFC 8656, 5 and 12.4: methods of TURN; what a relay's client sends
- * to a peer goes as channel data, which has the channel's number (0x4000 to 0x4fff) and a length.
+ * to a peer goes as channel data, which has the channel's number and a length. RFC 8656 has numbers up to 0x4fff alone,
+ * coturn 4.6 and others that go by RFC 5766 choose from all with the first bits 01.
  */
 const header = 20;
 const cookie = 0x2112a442;
@@ -18,7 +19,7 @@ const channelHeader = 4;
 
 function judge({ payload, known, settling }: FilterView): FilterFinding {
   if (payload === undefined) return { outcome: 'unknown', why: 'the payload decides' };
-  const channelData = ((octetsAt(payload, 0, 1) ?? 0) & 0xf0) === 0x40 && payload.length >= channelHeader;
+  const channelData = ((octetsAt(payload, 0, 1) ?? 0) & 0xc0) === 0x40 && payload.length >= channelHeader;
   if (!channelData && !isMessage(payload))
     return { outcome: 'discard', why: 'neither a STUN message nor channel data' };
   const type = octetsAt(payload, 0, 2) ?? 0;
@@ -58,7 +59,7 @@ function compile({ above, branch, discard, known, pass, remember, settling }: Ki
     ...turnRequests.map((type) => `@ih,0,16 0x${type.toString(16).padStart(4, '0')} ${open}`),
     pass,
   ]);
-  const channelData = `@ih,0,8 0x40-0x4f ${reaches(channelHeader)}`;
+  const channelData = `@ih,0,8 0x40-0x7f ${reaches(channelHeader)}`;
   const message = `@ih,0,64 & 0xc0000003ffffffff == 0x000000002112a442 ${wholeWords} ${reaches(header)}`;
   return {
     udp: [

@@ -16,7 +16,8 @@ export const stunVectors: readonly FilterVector[] = [
       datagram(allocate, 'pass'),
       datagram(bare('0009'), 'pass'),
       datagram(channelData, 'pass'),
-      datagram(`4fff 0001 ff`, 'pass'),
+      datagram('4fff 0001 ff', 'pass'),
+      datagram(`6c3a 0004 ${'80'.repeat(4)}`, 'pass'),
       datagram(`0016 0008 ${cookie} ${transaction} 0013 0004 aabbccdd`, 'pass'),
       datagram(bare('0011'), 'pass'),
       datagram(bare('0101'), 'pass'),
@@ -39,10 +40,10 @@ export const stunVectors: readonly FilterVector[] = [
   { says: 'a header cut off', steps: [datagram(binding.slice(0, -8), 'discard')] },
   { says: 'the first two bits set', steps: [datagram(bare('8001'), 'discard'), datagram(bare('4001'), 'discard')] },
   {
-    says: 'channels outside the range, and channel data cut off, of a known source',
+    says: 'what is no channel, and channel data cut off, of a known source',
     steps: [
       datagram(allocate, 'pass'),
-      datagram(`5000 000c ${'80'.repeat(12)}`, 'discard'),
+      datagram(`8000 000c ${'80'.repeat(12)}`, 'discard'),
       datagram('4000 00', 'discard'),
     ],
   },
@@ -52,7 +53,7 @@ export const stunVectors: readonly FilterVector[] = [
     steps: [
       datagram(channelData, 'pass'),
       { ...datagram(bare('0016'), 'pass'), client: 2 },
-      datagram('5000 0000', 'discard'),
+      datagram('8000 0000', 'discard'),
     ],
   },
   { says: 'no payload', steps: [datagram('', 'discard')] },
