@@ -29,17 +29,16 @@ test('a kernel that lacks a type of tunnel fails the tunnel with the module’s 
     await levee.good('PATCH', `/operator/router/${router.uuid}`, operator, addresses);
     const { key } = await levee.createProvider('Example Hosting', [prefix]);
     const create = (more: object) =>
-      levee.request('POST', '/tunnel', key, { ips: ['203.0.113.128/28'], endpoint: '198.51.100.9', ...more });
+      levee.request('POST', '/tunnel', key, { ips: ['203.0.113.128/28'], endpoint: '198.51.100.9', ...more }, wait);
     const lacking = [
       ['GRE', '198.51.100.9', 'kernel lacks ip_gre'],
       ['GRE', '2001:db8:900::9', 'kernel lacks ip6_gre'],
       ['Geneve', '198.51.100.9', 'kernel lacks geneve'],
     ];
     for (const [type, endpoint, reason] of lacking) {
-      const { body: made } = await create({ type, endpoint });
-      const read = async () => (await levee.good('GET', `/tunnel/${made.uuid}`, key))[0];
-      await until('the tunnel to have failed', 20_000, async () => (await read()).state === 'failed');
-      const { state_reason, tunnel_information } = await read();
+      const { headers, body: made } = await create({ type, endpoint });
+      assert.equal(headers.get('preference-applied'), 'wait=20, outcome=failed', JSON.stringify(made));
+      const { state_reason, tunnel_information } = made;
       assert.equal(state_reason, `local: ${reason}`);
       assert.deepEqual([tunnel_information[0].state, tunnel_information[0].state_reason], ['failed', reason]);
       assert.equal(tunnel_information[0].probe, undefined);
@@ -71,6 +70,10 @@ test('a kernel that lacks a type of tunnel fails the tunnel with the module’s 
         return (await levee.request('GET', `/tunnel/${made.uuid}`, key)).status === 404;
       });
     }
+    await until('the router to tell of its tunnels', 20_000, async () => {
+      const [{ status }] = await levee.good('GET', '/operator/router', operator);
+      return typeof status?.tunnels === 'object';
+    });
   } finally {
     await levee.stop();
   }

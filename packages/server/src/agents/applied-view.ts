@@ -175,11 +175,11 @@ export function createAppliedView(
 }
 
 interface Standing {
-  /** Whether any router enforces, or has not said yet that it does not. */
+  /** Whether any router is waited for. */
   readonly enforcing: boolean;
-  /** Whether any enforces nothing. */
+  /** Whether any does not enforce it. */
   readonly dry: boolean;
-  /** The place up to which all that enforce have it; undefined: one has acknowledged nothing yet. */
+  /** The place up to which all that are waited for have it; undefined: one has acknowledged nothing yet. */
   readonly everywhere: Cursor | undefined;
 }
 
@@ -188,17 +188,22 @@ function isWhole({ needs, routers }: Waiter['scope']): boolean {
   return needs === undefined && routers === undefined;
 }
 
-/** A router that lacks what is needed counts as one that enforces nothing. */
+/**
+ * A router that lacks what is needed counts as one that enforces nothing. It is waited for all the same when its agent
+ * has capabilities at all: such a one reports what it lacks as a failure, with the reason. An older one says nothing.
+ */
 function standingOf(routers: readonly KnownRouter[], needs?: Need): Standing {
   const able = (router: KnownRouter) => needs === undefined || router.capabilities.has(needs.capability);
-  const rest = routers.filter((router) => router.enforcement !== 'dry' && able(router));
+  const enforcing = routers.filter((router) => router.enforcement !== 'dry');
+  const rest = enforcing.filter((router) => able(router) || router.capabilities.size > 0);
   let everywhere = rest[0]?.acked;
   for (const { enforcement, acked } of rest) {
     if (enforcement === undefined || acked === undefined) everywhere = undefined;
     if (everywhere === undefined || acked === undefined) break;
     if (compareCursors(acked, everywhere) < 0) everywhere = acked;
   }
-  return { enforcing: rest.length > 0, dry: rest.length < routers.length, everywhere };
+  const dry = enforcing.length < routers.length || !enforcing.every(able);
+  return { enforcing: rest.length > 0, dry, everywhere };
 }
 
 /** Undefined: not known yet. `shared`: the standing of all routers, where the scope is the whole. */

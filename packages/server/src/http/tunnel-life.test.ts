@@ -216,6 +216,27 @@ test('a tunnel that a router cannot set up is failed, with what it said', async 
   }
 });
 
+test('an agent that has capabilities is waited for where it lacks one: it tells what the matter is', async () => {
+  const fra = await startRouter('fra', 'fra1', ['192.0.2.1'], ['filter:22']);
+  try {
+    fra.held = true;
+    const uuids = async () => (await send(one, 'GET', '')).body.tunnels.map(({ uuid }: { uuid: string }) => uuid);
+    const before = await uuids();
+    const asked = send(one, 'POST', '', { body, ...wait });
+    await waitUntil(async () => (await uuids()).length > before.length, 'the tunnel to be stored');
+    const uuid = (await uuids()).find((each: string) => !before.includes(each));
+    fra.failures = [{ uuid, reason: 'kernel lacks ip_gre' }];
+    fra.held = false;
+    const made = await asked;
+    assert.equal(made.headers.get('preference-applied'), 'wait=20, outcome=failed');
+    assert.deepEqual([made.body.state, made.body.state_reason], ['failed', 'fra: kernel lacks ip_gre']);
+    fra.failures = [];
+    await send(one, 'DELETE', `/${uuid}`, wait);
+  } finally {
+    await fra.stop();
+  }
+});
+
 test('a tunnel that expires gives its subnets back without being asked', async () => {
   const expires_at = new Date(Date.now() + 800).toISOString();
   const { body: made } = await send(one, 'POST', '', { body: { ...body, expires_at } });
