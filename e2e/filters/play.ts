@@ -3,8 +3,8 @@
  * all second ones, …, so that in each the order is what it says. Owns nothing but the comparison; must never repair or
  * excuse a difference.
  */
-import type { Filter } from '@levee/core/filter/filter.ts';
-import { createModelRouter, type Played } from '@levee/core/filter/testing/vector-run.ts';
+import { type ModelRouter, outcomeOf } from '@levee/core/filter/testing/model-router.ts';
+import { entryOf } from '@levee/core/firewall/evaluate.ts';
 import type { Packet } from '@levee/core/firewall/packet.ts';
 import { formatAddress } from '@levee/core/net/address.ts';
 import { buildFrame } from '@levee/lab/packet-build.ts';
@@ -15,36 +15,31 @@ export interface Turn {
   readonly from: 'client' | 'server';
   readonly packet: Packet;
   /** What the vector says of it; absent where only model and kernel are held to each other. */
-  readonly expect?: Played['outcome'] | undefined;
+  readonly expect?: Outcome | undefined;
 }
+
+export type Outcome = ReturnType<typeof outcomeOf>;
 
 export interface Play {
   readonly says: string;
-  /** Whose sources are known, which has settled: filters with the same uuid share them. */
-  readonly filter: Filter;
-  readonly settling: boolean;
+  /** What is loaded, as a model: the same one for all that share a filter or a flow. */
+  readonly router: ModelRouter;
   readonly turns: readonly Turn[];
 }
 
 export interface PlayReport {
   packets: number;
   /** How many of the clients' packets had each outcome, so that a run that tests nothing shows. */
-  readonly outcomes: Record<Played['outcome'], number>;
+  readonly outcomes: Record<Outcome, number>;
   readonly differences: string[];
 }
 
 const idsAtMost = 60_000;
 
-/** The filters' table is loaded. Ends the conversation with its first difference. */
+/** The table is loaded. A conversation ends with its first difference, and with a packet that the router rejects. */
 export async function playAll(kernel: KernelPath, plays: readonly Play[]): Promise<PlayReport> {
   const report: PlayReport = { packets: 0, outcomes: { pass: 0, discard: 0, challenge: 0 }, differences: [] };
-  const routers = new Map<string, ReturnType<typeof createModelRouter>>();
-  const running = plays.map((play) => {
-    const { uuid } = play.filter;
-    const router = routers.get(uuid) ?? createModelRouter(play.filter, play.settling);
-    routers.set(uuid, router);
-    return { play, router, conversations: new Map<bigint, Conversation>(), over: false };
-  });
+  const running = plays.map((play): Running => ({ play, conversations: new Map(), over: false }));
   const longest = Math.max(0, ...plays.map(({ turns }) => turns.length));
   for (let index = 0; index < longest; index++) {
     for (const from of ['client', 'server'] as const) {
@@ -59,7 +54,6 @@ export async function playAll(kernel: KernelPath, plays: readonly Play[]): Promi
 
 interface Running {
   readonly play: Play;
-  readonly router: ReturnType<typeof createModelRouter>;
   readonly conversations: Map<bigint, Conversation>;
   over: boolean;
 }
@@ -82,7 +76,8 @@ async function playTurn(
   const observed = await kernel.send(frames, from === 'client' ? 'attacker' : 'customer');
   for (const [place, { each, conversation, spec }] of sent.entries()) {
     const { packet, expect } = each.play.turns[index] as Turn;
-    const { outcome, evaluation } = each.router.play(packet);
+    const { verdict, evaluation } = each.play.router.route(packet, from === 'client');
+    const outcome = outcomeOf(verdict);
     const key = packetKey(spec.family, spec.id);
     const forwarded = observed.forwarded.get(key) ?? 0;
     const challenge = observed.challenged.get(key);
@@ -90,24 +85,25 @@ async function playTurn(
     if (forwarded > 0) conversation.arrived(packet, from);
     if (challenge !== undefined) conversation.challenged(packet, challenge);
     if (from === 'client') report.outcomes[outcome] += 1;
+    // The router's reset closes the flow in its own tracking: what follows is another story.
+    if (verdict === 'reject') each.over = true;
     const wrong: string[] = [];
     if (expect !== undefined && outcome !== expect) wrong.push(`the evaluator says ${outcome}, expected ${expect}`);
     if (forwarded !== (outcome === 'pass' ? 1 : 0)) wrong.push(`the evaluator says ${outcome}, ${forwarded} arrived`);
-    const answered = outcome === 'challenge' && isSyn(packet);
-    if ((challenge !== undefined) !== answered) {
-      wrong.push(
-        `the evaluator says ${outcome}, and the router ${challenge === undefined ? 'answered nothing' : 'answered'}`,
-      );
+    if ((challenge !== undefined) !== (verdict === 'challenge' && isSyn(packet))) {
+      const did = challenge === undefined ? 'answered nothing' : 'answered';
+      wrong.push(`the evaluator says ${outcome}, and the router ${did}`);
     }
     if (wrong.length === 0) continue;
     each.over = true;
-    const why = evaluation?.trail.map((step) =>
-      step.matched && 'why' in step ? step.why : JSON.stringify(step.matched),
-    );
+    const trail = evaluation?.trail.map((step) => {
+      const found = step.matched ? ('why' in step ? `${step.effect}, ${step.why}` : step.effect) : step.mismatch;
+      return `${entryOf(step).uuid}: ${found}`;
+    });
     report.differences.push(
       [
-        `${each.play.filter.kind.name}, IPv${packet.family}, step ${index + 1} of "${each.play.says}": ${wrong.join('; ')}`,
-        `  evaluator: ${why?.join(', ') ?? 'from the server'}`,
+        `IPv${packet.family}, step ${index + 1} of "${each.play.says}": ${wrong.join('; ')}`,
+        `  evaluator: ${trail?.join('; ') ?? 'from the server'}`,
         `  ${formatAddress({ family: packet.family, value: packet.source })} to ${formatAddress({ family: packet.family, value: packet.destination })}`,
         `  frame ${Buffer.from((frames[place] as Uint8Array).subarray(0, 200)).toString('hex')}`,
       ].join('\n'),

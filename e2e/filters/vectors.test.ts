@@ -8,6 +8,8 @@ import { filterKinds } from '@levee/core/filter/catalogue.ts';
 import type { Filter } from '@levee/core/filter/filter.ts';
 import type { FilterKind } from '@levee/core/filter/filter-kind.ts';
 import type { FilterVector } from '@levee/core/filter/filter-vector.ts';
+import { createFilterMemory } from '@levee/core/filter/memory.ts';
+import { createModelRouter, type ModelRouter } from '@levee/core/filter/testing/model-router.ts';
 import { familiesOf, packetOf, vectorFilter, withWideMeters } from '@levee/core/filter/testing/vector-run.ts';
 import type { Packet } from '@levee/core/firewall/packet.ts';
 import type { Family } from '@levee/core/net/prefix.ts';
@@ -76,6 +78,12 @@ function load(kernel: KernelPath, placed: readonly Placed[], change: (filter: Fi
   return present;
 }
 
+function modelOf({ vector, filter }: Placed): ModelRouter {
+  const memory = createFilterMemory();
+  if (vector.settling) memory.begin(filter);
+  return createModelRouter([filter], memory);
+}
+
 function turnsOf({ vector, filter }: Placed, firstClient: bigint): Turn[] {
   return vector.steps.map((step) => ({
     from: step.from,
@@ -99,7 +107,7 @@ test('the kernel does to every packet of every vector what the vector says', { s
     const plays = placed.map((each): Play => {
       const { vector, filter } = each;
       const turns = turnsOf(each, clients[filter.dst.family]);
-      return { says: vector.says, filter, settling: vector.settling === true, turns };
+      return { says: `${each.kind.name}: ${vector.says}`, router: modelOf(each), turns };
     });
     const report = await playAll(kernel, plays);
     t.diagnostic(JSON.stringify({ vectors: plays.length, packets: report.packets, outcomes: report.outcomes }));
@@ -115,7 +123,8 @@ test('the kernel does to the neighbours of every packet what the evaluator says'
   await withKernel('neighbours', async (kernel) => {
     const placed = load(kernel, placeAll(), withWideMeters);
     const plays = placed.flatMap((each) => {
-      const { vector, filter } = each;
+      const { kind, vector, filter } = each;
+      const router = modelOf(each);
       let client = clients[filter.dst.family];
       return vector.steps.flatMap((step, index) => {
         if (step.from === 'server') return [];
@@ -125,9 +134,8 @@ test('the kernel does to the neighbours of every packet what the evaluator says'
           const turns = turnsOf(each, client).slice(0, index + 1);
           const last = turns[index] as Turn;
           return {
-            says: `${vector.says}, its last packet's payload ${Buffer.from(neighbour).toString('hex')}`,
-            filter,
-            settling: vector.settling === true,
+            says: `${kind.name}: ${vector.says}, its last packet's payload ${Buffer.from(neighbour).toString('hex')}`,
+            router,
             turns: [...turns.slice(0, index), { from: 'client', packet: withPayload(last.packet, neighbour) }],
           };
         });

@@ -1,16 +1,13 @@
 /**
- * Plays vectors through the evaluator: a filter of the kind at the vectors' destination, its memory, and the flows that a
- * router would have seen. Never sends anything; who does takes the packets from here. Never used outside tests.
+ * What a vector's steps are as packets, and the filter that they are sent through. Never sends or judges anything. Never
+ * used outside tests.
  */
-import { type Evaluation, evaluate, type Verdict } from '../../firewall/evaluate.ts';
 import type { Packet } from '../../firewall/packet.ts';
 import { formatAddress } from '../../net/address.ts';
 import type { Address, Family } from '../../net/prefix.ts';
 import type { Filter } from '../filter.ts';
 import type { FilterKind } from '../filter-kind.ts';
 import type { FilterVector, VectorStep } from '../filter-vector.ts';
-import { createFlowMemory } from '../flow-memory.ts';
-import { createFilterMemory } from '../memory.ts';
 import { parseFilter } from '../parse-filter.ts';
 
 const portWithoutDefault = 4000;
@@ -67,44 +64,5 @@ export function packetOf(step: VectorStep, filter: Filter, client: bigint): Pack
     totalLengthBytes: (family === 4 ? 20 : 40) + (transport === 'tcp' ? 20 : 8) + payload.length,
     packetType: 'host',
     payload,
-  };
-}
-
-export interface Played {
-  readonly outcome: 'pass' | 'discard' | 'challenge';
-  /** Of a packet from the client. */
-  readonly evaluation?: Evaluation;
-}
-
-const outcomes: Readonly<Record<Verdict, Played['outcome']>> = {
-  accept: 'pass',
-  drop: 'discard',
-  reject: 'discard',
-  challenge: 'challenge',
-};
-
-/**
- * A router that has seen nothing yet and has enforced the filter for a while, or since now. Packets in order, of as many
- * clients as wanted.
- */
-export function createModelRouter(filter: Filter, settling = false): { play(packet: Packet): Played } {
-  const [memory, flows] = [createFilterMemory(), createFlowMemory()];
-  if (settling) memory.begin(filter);
-  const tracking = filter.kind.enforcement?.tracking ?? 'nothing';
-  const server = filter.dst.value;
-  return {
-    play(packet) {
-      const isSyn = packet.tcpFlags !== undefined && (packet.tcpFlags & 0x17) === 0x02;
-      const kept = tracking === 'nothing' || (tracking === 'all but SYNs' && packet.destination === server && isSyn);
-      const connectionState = kept ? undefined : flows.see(packet);
-      if (packet.source === server) {
-        if (connectionState) flows.pass(packet, connectionState);
-        return { outcome: 'pass' };
-      }
-      const seen = { ...packet, ...(connectionState && { connectionState }) };
-      const evaluation = evaluate([filter], seen, { filters: memory });
-      if (evaluation.verdict === 'accept' && connectionState) flows.pass(packet, connectionState);
-      return { outcome: outcomes[evaluation.verdict], evaluation };
-    },
   };
 }

@@ -1,0 +1,94 @@
+/**
+ * A router as rules and filters mean it: evaluator, flows and memory put together, as a packet meets them on its way.
+ * Never used outside tests.
+ */
+import { type Evaluation, evaluate, type Verdict } from '../../firewall/evaluate.ts';
+import type { Packet } from '../../firewall/packet.ts';
+import { prefixContainsAddress } from '../../net/prefix.ts';
+import { type Entry, isFilter } from '../entry.ts';
+import { createFlowMemory } from '../flow-memory.ts';
+import { matchFilter } from '../match-filter.ts';
+import { createFilterMemory, type FilterMemory } from '../memory.ts';
+
+export interface Routed {
+  /** `kept`: the router itself takes it, as the answer to a connection that it opened. */
+  readonly verdict: Verdict | 'kept';
+  /** The packet as the evaluator was given it. */
+  readonly packet: Packet;
+  /** Of a packet to a protected host. */
+  readonly evaluation?: Evaluation;
+}
+
+export interface ModelRouter {
+  /** `inwards`: to a protected host; what comes from there is not filtered. */
+  route(packet: Packet, inwards: boolean): Routed;
+}
+
+const [fin, syn, rst, ack] = [0x01, 0x02, 0x04, 0x10];
+const main = fin | syn | rst | ack;
+
+/** Has seen nothing yet but what is in `memory`. */
+export function createModelRouter(entries: readonly Entry[], memory: FilterMemory = createFilterMemory()): ModelRouter {
+  const flows = createFlowMemory();
+  /** Flows whose SYN the router answered, and then those that it opened. */
+  const [challenged, opened] = [new Set<string>(), new Set<string>()];
+  return {
+    route(packet, inwards) {
+      const host = inwards ? packet.destination : packet.source;
+      const state = isTracked(entries, packet, host) && !isUnseen(entries, packet) ? flows.see(packet) : undefined;
+      const seen = { ...packet, ...(state && { connectionState: state }) };
+      if (!inwards) {
+        if (state) flows.pass(packet, state);
+        const answers = ((packet.tcpFlags ?? 0) & main) === (syn | ack) && opened.has(flowOf(packet, inwards));
+        return { verdict: answers ? 'kept' : 'accept', packet: seen };
+      }
+      const evaluation = evaluate(entries, seen, { filters: memory });
+      const { verdict } = evaluation;
+      if (verdict === 'accept' && state) flows.pass(packet, state);
+      if (verdict === 'challenge') {
+        const flow = flowOf(packet, inwards);
+        if (((packet.tcpFlags ?? 0) & main) === syn) challenged.add(flow);
+        else if (challenged.delete(flow)) {
+          // The acknowledgement of the router's own answer: it opens the connection to the server.
+          opened.add(flow);
+          if (state) flows.pass(packet, state);
+        }
+      }
+      return { verdict, packet: seen, evaluation };
+    },
+  };
+}
+
+/** What became of the packet, in the vectors' words. */
+export function outcomeOf(verdict: Routed['verdict']): 'pass' | 'discard' | 'challenge' {
+  if (verdict === 'accept') return 'pass';
+  return verdict === 'challenge' || verdict === 'kept' ? 'challenge' : 'discard';
+}
+
+/** Whether conntrack sees what comes from and goes to the host. */
+export function isTracked(entries: readonly Entry[], { family }: Packet, host: bigint): boolean {
+  return entries.some(
+    (entry) =>
+      needsFlows(entry) && entry.dst.family === family && prefixContainsAddress(entry.dst, { family, value: host }),
+  );
+}
+
+function needsFlows(entry: Entry): boolean {
+  if (isFilter(entry)) return (entry.kind.enforcement?.tracking ?? 'nothing') !== 'nothing';
+  if (entry.connectionState === undefined || entry.disabled) return false;
+  return (entry.packetType ?? 'host') === 'host' && (entry.dst.family === 4 || (entry.packetLengthBytes ?? 40) >= 40);
+}
+
+/** Whether the packet is a SYN that a SYN proxy wants to be kept from conntrack, whatever rules say of it. */
+export function isUnseen(entries: readonly Entry[], packet: Packet): boolean {
+  if (((packet.tcpFlags ?? 0) & main) !== syn) return false;
+  return entries.some(
+    (entry) =>
+      isFilter(entry) && entry.kind.enforcement?.tracking === 'all but SYNs' && matchFilter(entry, packet).matched,
+  );
+}
+
+function flowOf({ source, destination, sourcePort, destinationPort }: Packet, inwards: boolean): string {
+  const [from, to] = [`${source} ${sourcePort}`, `${destination} ${destinationPort}`];
+  return inwards ? `${from} ${to}` : `${to} ${from}`;
+}
