@@ -67,11 +67,7 @@ function transportFacts(spec: PacketSpec): Partial<Packet> {
     return { payload: whole.subarray(0, Math.max(0, kept - header)) };
   };
   if (transport.kind === 'icmp') {
-    return {
-      ...(kept >= 1 && { icmpType: transport.type }),
-      ...(kept >= 2 && { icmpCode: transport.code }),
-      ...payload(),
-    };
+    return { ...(kept >= 3 && { icmpType: transport.type, icmpCode: transport.code }), ...payload() };
   }
   if (!('sourcePort' in transport)) return {};
   return {

@@ -41,6 +41,16 @@ export function datagram(payload: string, expect: 'pass' | 'discard'): VectorSte
   return { from: 'client', transport: 'udp', payload, expect };
 }
 
+/** One TCP segment of a client, with these flags. */
+export function segment(flags: number, expect: 'pass' | 'discard' | 'challenge', payload = ''): VectorStep {
+  return { from: 'client', transport: 'tcp', flags, payload, expect };
+}
+
+/** One TCP segment of the server. */
+export function sentBack(flags: number, payload = ''): VectorStep {
+  return { from: 'server', transport: 'tcp', flags, payload };
+}
+
 export function hexOf(text: string): string {
   return Buffer.from(text, 'latin1').toString('hex');
 }

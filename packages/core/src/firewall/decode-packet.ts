@@ -165,11 +165,10 @@ function transportFacts(family: Family, protocol: number, bytes: Uint8Array): Tr
 
 function icmpFacts(bytes: Uint8Array): TransportFacts {
   const [type, code] = bytes;
-  return {
-    ...(type !== undefined && { icmpType: type }),
-    ...(code !== undefined && { icmpCode: code }),
-    payload: bytes.subarray(shortHeaderBytes),
-  };
+  const payload = bytes.subarray(shortHeaderBytes);
+  // Three octets are what is loaded, as of ports.
+  if (type === undefined || code === undefined || bytes.length < 3) return { payload };
+  return { icmpType: type, icmpCode: code, payload };
 }
 
 function tcpFacts(bytes: Uint8Array): TransportFacts {

@@ -34,7 +34,7 @@ export interface Packet {
   readonly destinationPort?: number;
   /** The 14th octet of the TCP header. */
   readonly tcpFlags?: number;
-  /** The first two octets of an ICMP or ICMPv6 message (RFC 792, RFC 4443). Rules do not look at them; filters do. */
+  /** The first two octets of an ICMP or ICMPv6 message of three at least (RFC 792, RFC 4443). Rules do not look at them; filters do. */
   readonly icmpType?: number;
   readonly icmpCode?: number;
   /** Kinds of the TCP header's options without padding; empty when it has none. */

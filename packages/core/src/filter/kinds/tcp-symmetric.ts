@@ -1,5 +1,41 @@
 /** Owns filter kind 2, TCP only of known connections: what it recognises and where, and what it cannot do. */
 import { bothFamilies, type FilterKind } from '../filter-kind.ts';
+import type { FilterFinding, FilterView } from '../judgement.ts';
+import type { KindText } from '../kind-text.ts';
+import { settlingMeter } from '../settling-meter.ts';
+import { findFlaw, hasFlags, isOpening, tcpFlag } from '../tcp-segment.ts';
+import { tcpSymmetricVectors } from './tcp-symmetric.vectors.ts';
+
+const { fin, syn, rst, ack, urg } = tcpFlag;
+
+function judge({ packet, payload, established, settling }: FilterView): FilterFinding {
+  const { tcpFlags: flags } = packet;
+  if (flags === undefined) {
+    if (payload === undefined) return { outcome: 'unknown', why: 'the flags decide' };
+    return { outcome: 'discard', why: 'a TCP header cut off before its flags' };
+  }
+  const flaw = findFlaw(flags);
+  if (flaw !== undefined) return { outcome: 'discard', why: flaw };
+  if (established) return { outcome: 'pass', why: 'part of a known connection' };
+  if (isOpening(flags)) return { outcome: 'pass', why: 'a SYN', charges: ['source', 'sum'] };
+  if (!settling) return { outcome: 'discard', why: 'part of no known connection' };
+  const why = 'perhaps part of a connection that ran before the filter';
+  return { outcome: 'pass', why, charges: [settlingMeter.name] };
+}
+
+function compile({ above, branch, discard, established, pass, settling }: KindText) {
+  const running = branch('running', [`${above(settlingMeter.name)} ${discard}`, pass]);
+  const opening = branch('opening', [`${above('source')} ${discard}`, `${above('sum')} ${discard}`, pass]);
+  return {
+    tcp: [
+      `${established} ${pass}`,
+      `${hasFlags(syn, fin | rst | ack)} ${opening}`,
+      `${settling} ${hasFlags(ack, syn | rst)} ${running}`,
+      `${settling} ${hasFlags(rst, syn | fin | urg)} ${running}`,
+      `${settling} ${hasFlags(syn | ack, fin | rst | urg)} ${running}`,
+    ],
+  };
+}
 
 export const tcpSymmetric: FilterKind = {
   id: 2,
@@ -7,12 +43,31 @@ export const tcpSymmetric: FilterKind = {
   label: 'TCP only of known connections',
   description:
     'Passes TCP packets only of connections whose handshake the router has seen in both directions; floods of ' +
-    'stray ACK, SYN-ACK, RST and data packets are discarded.',
-  limits: ['SYNs pass: against a flood of them use tcp-syn-protect.'],
+    'stray ACK, SYN-ACK, RST and data packets are discarded, and so are combinations of flags that no TCP sends.',
+  limits: [
+    'SYNs pass, 100 a second of one source and 2000 to one address: against a flood of them use tcp-syn-protect, as above ' +
+      'these limits wanted ones are lost too.',
+    'For 10 seconds after it is switched on, packets of connections that ran before pass, 5000 a second, and so does a flood ' +
+      'of their like.',
+    'A connection that ran before and is silent in these seconds goes on only when the server sends first.',
+  ],
   families: bothFamilies,
   transports: ['tcp'],
   destinationPorts: 'optional',
   defaultPorts: [],
   memory: 'connection',
   needsReturnPath: true,
+  enforcement: {
+    tracking: 'flows',
+    settles: true,
+    meters: [
+      { name: 'source', of: 'source', packetsPerSecond: 100, burst: 300 },
+      // What conntrack keeps of an unanswered SYN for two minutes stays below its table's usual size.
+      { name: 'sum', of: 'destination', packetsPerSecond: 2000, burst: 4000 },
+      settlingMeter,
+    ],
+    judge,
+    compile,
+    vectors: tcpSymmetricVectors,
+  },
 };

@@ -1,5 +1,8 @@
 /** Owns filter kind 1, TCP SYN flood protection: what it recognises and where, and what it cannot do. */
 import { bothFamilies, type FilterKind } from '../filter-kind.ts';
+import { settlingMeter } from '../settling-meter.ts';
+import { compileBehindProxy, judgeBehindProxy } from '../syn-proxy.ts';
+import { tcpSynProtectVectors } from './tcp-syn-protect.vectors.ts';
 
 export const tcpSynProtect: FilterKind = {
   id: 1,
@@ -11,8 +14,15 @@ export const tcpSynProtect: FilterKind = {
     'TCP sends are discarded.',
   limits: [
     'Connections from real addresses pass, however many; ratelimit and rules bound them.',
-    'The router takes part in the handshake: TCP options that it does not know are not negotiated.',
+    'The router takes part in the handshake: window scaling, timestamps and selective acknowledgements are negotiated, and ' +
+      'only with clients that have timestamps; other options, such as ECN, Fast Open and Multipath TCP, are not.',
+    'Clients are told to send segments of at most 1390 octets (IPv6: 1370) and to take windows for scaled by 7, as Linux ' +
+      'servers have it: uploads to a server with a smaller scale are slower.',
     'A port on which nothing listens looks open until the handshake is done.',
+    'For 10 seconds after it is switched on, packets of connections that ran before pass, 5000 a second, and so does a flood ' +
+      'of their like; SYNs are answered from the first moment on.',
+    'A connection that ran before and is silent in these seconds goes on only when the server sends first.',
+    'ACKs without a valid cookie are discarded, but do not count among the hits.',
   ],
   families: bothFamilies,
   transports: ['tcp'],
@@ -20,4 +30,12 @@ export const tcpSynProtect: FilterKind = {
   defaultPorts: [],
   memory: 'connection',
   needsReturnPath: true,
+  enforcement: {
+    tracking: 'all but SYNs',
+    settles: true,
+    meters: [settlingMeter],
+    judge: judgeBehindProxy,
+    compile: (text) => ({ tcp: compileBehindProxy(text) }),
+    vectors: tcpSynProtectVectors,
+  },
 };
