@@ -9,6 +9,7 @@ import type { AgentEnforcement } from '@levee/contract/agent.ts';
 import { type Compiler, createCompiler } from '@levee/core/nftables/compiler.ts';
 import { tableName } from '@levee/core/nftables/names.ts';
 import { defaultIntervals, type EdgeConfig, type EdgeIntervals } from './config.ts';
+import { forgetWindows } from './drivers/conntrack/forget-windows.ts';
 import { chooseKernel, type KernelAccess } from './drivers/nft/choose.ts';
 import { type Counters, createCounters } from './plan/counters.ts';
 import { watchDrift } from './plan/drift.ts';
@@ -240,6 +241,13 @@ function enforcementOf(
       return counters?.beforeFlush(chains, compiler);
     },
     afterFlush: (chains) => counters?.afterFlush(chains),
+    async beforeTracking(prefixes) {
+      try {
+        await forgetWindows(prefixes);
+      } catch (error) {
+        logger.warn({ err: error }, 'connections that conntrack has known for long may be taken for invalid');
+      }
+    },
     async own(work, whole) {
       kernel?.beginOwn(whole);
       try {

@@ -7,6 +7,7 @@
  * stay in its former one, because a restart could not tell.
  */
 import type { Entry } from '@levee/core/filter/entry.ts';
+import type { Prefix } from '@levee/core/net/prefix.ts';
 import type { Compiler, Plan } from '@levee/core/nftables/compiler.ts';
 import type { NftDriver } from '../drivers/nft/port.ts';
 import type { EntryDelta } from './desired.ts';
@@ -40,6 +41,8 @@ export interface InstallerOptions {
   readonly readMark: () => Promise<string | undefined>;
   /** Right before a transaction, after it was compiled: the counters of these chains are about to be lost. */
   readonly beforeFlush: (chains: FlushedChains, compiler: Compiler) => Promise<void> | void;
+  /** Right before a transaction from which on conntrack sees the traffic of these prefixes. Never fails. */
+  readonly beforeTracking?: (prefixes: readonly Prefix[]) => Promise<void>;
   /** The kernel took it. */
   readonly afterFlush: (chains: FlushedChains) => void;
   /** Brackets whatever may move the kernel's generation. */
@@ -71,6 +74,7 @@ export function createInstaller(options: InstallerOptions): Installer {
   const send = async (plan: Plan, mark: string, flushed: FlushedChains): Promise<Attempt> => {
     if (plan.text !== '') {
       await options.beforeFlush(flushed, compiler);
+      if (plan.beginsTracking.length > 0) await options.beforeTracking?.(plan.beginsTracking);
       const began = performance.now();
       let result: Attempt;
       try {

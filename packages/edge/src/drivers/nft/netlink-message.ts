@@ -61,8 +61,8 @@ export function attributeText(value: Buffer): string {
   return value.toString('latin1', 0, end === -1 ? value.length : end);
 }
 
-/** Every message of one datagram. */
-export function* messagesOf(datagram: Buffer): Generator<Message> {
+/** Every message of one datagram. `subsystem`: whose tables the messages are about. */
+export function* messagesOf(datagram: Buffer, subsystem: number = netfilterSubsystem): Generator<Message> {
   let at = 0;
   while (at + 16 <= datagram.length) {
     const length = datagram.readUInt32LE(at);
@@ -73,7 +73,7 @@ export function* messagesOf(datagram: Buffer): Generator<Message> {
       const error = length >= 20 ? -datagram.readInt32LE(at + 16) : 0;
       yield { kind: 'done', interrupted, error };
     } else if (type === controlError) yield { kind: 'error', error: -datagram.readInt32LE(at + 16) };
-    else if (type >> 8 === netfilterSubsystem && length >= headerBytes) {
+    else if (type >> 8 === subsystem && length >= headerBytes) {
       yield {
         kind: 'table',
         type: type & 0xff,

@@ -12,17 +12,23 @@ import {
   attributeText,
   counterOf,
   counterOfExpression,
-  type Message,
   messagesOf,
   messageType,
   request,
 } from './netlink-message.ts';
+import {
+  addressFamilyNetlink,
+  ask,
+  dump,
+  errno,
+  openSocket,
+  receive,
+  receiveBytes,
+  socketCalls,
+} from './netlink-socket.ts';
 import type { ChainCounter, ElementCounter, NftKernel } from './port.ts';
 import { createRuleDumpReader } from './rule-dump.ts';
 
-const addressFamilyNetlink = 16;
-const socketRawCloseOnExec = 3 | 0x80000;
-const protocolNetfilter = 12;
 const levelNetlink = 270;
 const addMembership = 1;
 const dropMembership = 2;
@@ -30,10 +36,6 @@ const levelSocket = 1;
 const receiveBufferForce = 33; // SO_RCVBUFFORCE
 const groupNftables = 7; // NFNLGRP_NFTABLES
 const dontWait = 0x40;
-const errno = { again: 11, interrupted: 4, noEntry: 2, noBuffers: 105 };
-
-/** One notice of the kernel can batch up to a page or two; a dump fills what it is given, up to 32 KiB. */
-const receiveBytes = 65_536;
 /** Room for the notices of a few full loads between two looks. */
 const noticeBufferBytes = 64 << 20;
 /** The event loop is held up no longer than this at a time. */
@@ -41,45 +43,11 @@ const sliceMilliseconds = 2;
 /** After each slice of a gentle reading: a quarter of the time at most. */
 const gentleRestMilliseconds = 6;
 
-interface SocketCalls {
-  socket(family: number, type: number, protocol: number): number;
-  send(fd: number, bytes: Buffer, length: number, flags: number): number;
-  recv(fd: number, bytes: Buffer, length: number, flags: number): number;
-  setsockopt(fd: number, level: number, option: number, value: Buffer, length: number): number;
-  bind(fd: number, address: Buffer, length: number): number;
-  close(fd: number): number;
-}
-
-type TableMessage = Extract<Message, { kind: 'table' }>;
-
-let calls: SocketCalls | undefined;
-
-function load(): SocketCalls {
-  if (calls) return calls;
-  const libc = koffi.load('libc.so.6');
-  calls = {
-    socket: libc.func('int socket(int family, int type, int protocol)') as SocketCalls['socket'],
-    send: libc.func('intptr_t send(int fd, const void *bytes, size_t length, int flags)') as SocketCalls['send'],
-    recv: libc.func('intptr_t recv(int fd, _Out_ void *bytes, size_t length, int flags)') as SocketCalls['recv'],
-    setsockopt: libc.func(
-      'int setsockopt(int fd, int level, int option, const void *value, uint32_t length)',
-    ) as SocketCalls['setsockopt'],
-    bind: libc.func('int bind(int fd, const void *address, uint32_t length)') as SocketCalls['bind'],
-    close: libc.func('int close(int fd)') as SocketCalls['close'],
-  };
-  return calls;
-}
-
 /** Throws when the platform has no such sockets or refuses them: the caller does without. */
 export function openNetlink(table: string): NftKernel {
-  const system = load();
-  const open = (): number => {
-    const fd = system.socket(addressFamilyNetlink, socketRawCloseOnExec, protocolNetfilter);
-    if (fd < 0) throw new Error(`no netlink socket (errno ${koffi.errno()})`);
-    return fd;
-  };
-  const requests = open();
-  const notices = open();
+  const system = socketCalls();
+  const requests = openSocket();
+  const notices = openSocket();
   const setOption = (level: number, option: number, value: number): number => {
     const bytes = Buffer.alloc(4);
     bytes.writeInt32LE(value);
@@ -99,47 +67,6 @@ export function openNetlink(table: string): NftKernel {
     throw new Error(`no notices from nf_tables (errno ${reason})`);
   }
   const scratch = Buffer.alloc(receiveBytes);
-
-  /** One datagram, or the errno. The bytes are valid until the next call with the same buffer. */
-  const receive = (fd: number, buffer: Buffer, flags: number): Buffer | number => {
-    for (;;) {
-      const length = system.recv(fd, buffer, receiveBytes, flags);
-      if (length >= 0) return buffer.subarray(0, length);
-      const reason = koffi.errno();
-      if (reason !== errno.interrupted) return reason;
-    }
-  };
-
-  const ask = (fd: number, message: Buffer): void => {
-    if (system.send(fd, message, message.length, 0) !== message.length) {
-      throw new Error(`netlink request failed (errno ${koffi.errno()})`);
-    }
-  };
-
-  /**
-   * Feeds the messages of a dump; the errno that it ended with (0 for none), or 'interrupted'. Each has a socket and a
-   * buffer of its own, because a reader may pause in the middle while others ask.
-   */
-  function* dump(message: Buffer): Generator<TableMessage, number | 'interrupted'> {
-    const fd = open();
-    try {
-      const buffer = Buffer.alloc(receiveBytes);
-      ask(fd, message);
-      let interrupted = false;
-      for (;;) {
-        const datagram = receive(fd, buffer, 0);
-        if (typeof datagram === 'number') return datagram;
-        for (const each of messagesOf(datagram)) {
-          if (each.kind === 'error') return each.error;
-          interrupted ||= each.interrupted;
-          if (each.kind === 'done') return each.error || (interrupted ? 'interrupted' : 0);
-          yield each;
-        }
-      }
-    } finally {
-      system.close(fd);
-    }
-  }
 
   const generation = (): number => {
     ask(requests, request(messageType.getGeneration, [], false));
@@ -250,7 +177,7 @@ export function openNetlink(table: string): NftKernel {
         },
       });
       const rest = pace === 'gentle' ? gentleRestMilliseconds : 0;
-      const fd = open();
+      const fd = openSocket();
       try {
         const buffer = Buffer.alloc(receiveBytes);
         ask(fd, ruleDump());
