@@ -1,15 +1,23 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Rule } from '@levee/core/firewall/rule.ts';
-import { createCompiler, type Plan } from '@levee/core/nftables/compiler.ts';
+import { filterKind, filterKinds } from '@levee/core/filter/catalogue.ts';
+import type { Entry } from '@levee/core/filter/entry.ts';
+import { createCompiler, isEnforced, type Plan } from '@levee/core/nftables/compiler.ts';
 import { markSetName, tableName } from '@levee/core/nftables/names.ts';
 import fc from 'fast-check';
 import { createFakeNft } from '../drivers/nft/fake.ts';
+import { filterOf } from '../testing/filters.ts';
 import { ruleOf } from '../testing/rules.ts';
 import { understand } from './desired.ts';
 import { createMarks, parseMarkListing } from './mark.ts';
 
 const mark = '0123456789abcdef';
+
+function entryOf(wire: Parameters<typeof understand>[0]): Entry {
+  const understood = understand(wire);
+  assert.ok(understood.ok);
+  return understood.entry;
+}
 
 const anyRule = fc
   .record({
@@ -23,23 +31,40 @@ const anyRule = fc
     ratelimit: fc.option(fc.constant(100), { nil: undefined }),
     statetype: fc.option(fc.constant('established' as const), { nil: undefined }),
   })
-  .map(({ n, port, ratelimit, statetype, ...fields }): Rule => {
+  .map(({ n, port, ratelimit, statetype, ...fields }): Entry => {
     const { port: _, ...wire } = ruleOf(n);
-    const understood = understand({
+    return entryOf({
       ...wire,
       ...fields,
       ...(port === undefined ? {} : { port: { dst: { start: port } } }),
       ...(ratelimit === undefined ? {} : { ratelimit }),
       ...(statetype === undefined ? {} : { statetype }),
     } as Parameters<typeof understand>[0]);
-    assert.ok(understood.ok);
-    return understood.entry;
   });
 
-/** Adoption compiles the stored rules at once and takes the result for what a history of changes has made. */
-test('the table after any history of changes is the one that a full load of the same rules makes', async () => {
+/** Kinds of each sort: with a memory, with ports of their own, with what conntrack must see. */
+const anyFilter = fc
+  .record({
+    n: fc.integer({ min: 30, max: 45 }),
+    dst: fc.constantFrom('10.0.0.0/8', '10.1.2.0/24', '10.1.2.3', '10.1.2.4', '10.1.3.1'),
+    filter: fc.constantFrom(...filterKinds.filter(isEnforced).map(({ id }) => id)),
+    priority: fc.integer({ min: 1, max: 3 }),
+    ratelimit: fc.option(fc.constant(100), { nil: undefined }),
+  })
+  .map(({ n, ratelimit, ...fields }): Entry => {
+    const { destinationPorts } = filterKind(fields.filter) ?? {};
+    const port = destinationPorts === 'required' ? { port: { dst: { start: 4000 } } } : {};
+    const wire = filterOf(n, { ...fields, ...port, ...(ratelimit === undefined ? {} : { ratelimit }) });
+    // A kind may not be had for so wide a subnet.
+    return understand(wire).ok ? entryOf(wire) : entryOf({ ...wire, dst: '10.1.2.3' });
+  });
+
+const anyEntry = fc.oneof({ weight: 3, arbitrary: anyRule }, { weight: 1, arbitrary: anyFilter });
+
+/** Adoption compiles the stored entries at once and takes the result for what a history of changes has made. */
+test('the table after any history of changes is the one that a full load of the same rules and filters makes', async () => {
   const history = fc.array(
-    fc.record({ upsert: fc.array(anyRule, { maxLength: 8 }), removeEvery: fc.integer({ min: 2, max: 6 }) }),
+    fc.record({ upsert: fc.array(anyEntry, { maxLength: 8 }), removeEvery: fc.integer({ min: 2, max: 6 }) }),
     {
       maxLength: 10,
     },
@@ -54,16 +79,16 @@ test('the table after any history of changes is the one that a full load of the 
         plan.commit();
       };
       await send(compiler.replace([], mark));
-      const rules = new Map<string, Rule>();
+      const entries = new Map<string, Entry>();
       for (const { upsert, removeEvery } of steps) {
-        const changed = new Map(upsert.map((rule) => [rule.uuid, rule]));
-        const remove = [...rules.keys()].filter((uuid, index) => index % removeEvery === 0 && !changed.has(uuid));
+        const changed = new Map(upsert.map((entry) => [entry.uuid, entry]));
+        const remove = [...entries.keys()].filter((uuid, index) => index % removeEvery === 0 && !changed.has(uuid));
         await send(compiler.change({ upsert: [...changed.values()], remove }, mark));
-        for (const uuid of remove) rules.delete(uuid);
-        for (const [uuid, rule] of changed) rules.set(uuid, rule);
+        for (const uuid of remove) entries.delete(uuid);
+        for (const [uuid, entry] of changed) entries.set(uuid, entry);
       }
       const loaded = createFakeNft();
-      await loaded.open().driver.apply(createCompiler().replace(rules.values(), mark).text);
+      await loaded.open().driver.apply(createCompiler().replace(entries.values(), mark).text);
       assert.equal(grown.dump(tableName, markSetName), loaded.dump(tableName, markSetName));
     }),
     { numRuns: 400 },

@@ -85,7 +85,7 @@ function judged(enforced: readonly FilterKind[], refused: ReadonlyMap<FilterKind
       if (!isEnforced(kind)) return `this release does not enforce filters of kind ${kind.name} (${kind.id})`;
       const message = refused.get(kind);
       if (message === undefined) return undefined;
-      return `this router's kernel has not what filters of kind ${kind.name} (${kind.id}) need; ${refusalReason(message)}`;
+      return `this router's kernel lacks what filters of kind ${kind.name} (${kind.id}) need: ${refusalReason(message)}`;
     },
   };
 }
