@@ -10,10 +10,12 @@ import { judgeOpening, judgeSession, openingLines, sessionLines, sessionMeters }
 /**
  * ReSpeak's description of the protocol (tsdeclarations, ts3protocol.md): a client's packet has a code of 8 octets, packet
  * number, client number, and an octet of four flags and four bits of type, 500 octets in all at most. Opening packets
- * are of type 8, not encrypted, number 101, of no client yet, with a fixed code; then come four octets of version and
- * the step: 0, 2 or 4. The shortest has 34 octets.
+ * are of type 8, number 101, of no client yet, with a fixed code; then come four octets of version and the step: 0, 2
+ * or 4. The shortest has 34 octets. The flags for not encrypted (80) and the new protocol (20) are free there: TeamSpeak's
+ * clients set the first, the description wants both, @honeybbq/teamspeak-client 0.2.3 sets none.
  */
-const opening = Buffer.from('54533349 4e495431 0065 0000 88'.replaceAll(' ', ''), 'hex');
+const opening = Buffer.from('545333494e49543100650000', 'hex');
+const openingFlags = 0x5f;
 const header = 13;
 const shortestOpening = 34;
 const longest = 500;
@@ -27,7 +29,12 @@ function judge(view: FilterView): FilterFinding {
   if (length > longest) return { outcome: 'discard', why: `${length} octets: a packet has ${longest} at most` };
   if ((type & 8) === 0) return judgeSession(view, "a session's packet");
   const step = octetsAt(payload, header + 4, 1);
-  if (holdsAt(payload, 0, opening) && length >= shortestOpening && (step === 0 || step === 2 || step === 4)) {
+  if (
+    holdsAt(payload, 0, opening) &&
+    (type & openingFlags) === 8 &&
+    length >= shortestOpening &&
+    (step === 0 || step === 2 || step === 4)
+  ) {
     return judgeOpening(view, `opening packet ${step}`);
   }
   return { outcome: 'discard', why: `type ${type & 15} that is no opening packet` };
@@ -36,7 +43,7 @@ function judge(view: FilterView): FilterFinding {
 function compile(text: KindText) {
   const { branch, discard } = text;
   const open = branch('open', openingLines(text));
-  const fixed = `@ih,0,104 0x${opening.toString('hex')} ${reaches(shortestOpening)}`;
+  const fixed = `@ih,0,104 & 0x${'ff'.repeat(12)}5f == 0x${opening.toString('hex')}08 ${reaches(shortestOpening)}`;
   return {
     udp: [
       `${reaches(longest + 1)} ${discard}`,
@@ -47,23 +54,35 @@ function compile(text: KindText) {
   };
 }
 
-const first = `${hexOf('TS3INIT1')} 0065 0000 88`;
-const step0 = `${first} 5d656c30 00 5e1b2c3d 01020304 0000000000000000`;
-const step2 = `${first} 5d656c30 02 000102030405060708090a0b0c0d0e0f 04030201`;
-const step4 = `${first} 5d656c30 04 ${'11'.repeat(64)} ${'22'.repeat(64)} 00002710 ${'33'.repeat(100)} ${hexOf('clientinitiv alpha=AAAAAAAAAAAAAA== omega=x ot=1 ip')}`;
+const first = `${hexOf('TS3INIT1')} 0065 0000 08`;
+const step0 = `${first} 5d653630 00 6b0074f5 17d83e99 0000000000000000`;
+const step2 = `${first} 5d653630 02 000102030405060708090a0b0c0d0e0f 993ed817`;
+const step4 = `${first} 5d653630 04 ${'35'.repeat(128)} 00000001 ${'09'.repeat(100)} ${'00'.repeat(64)} ${hexOf(
+  'clientinitiv alpha=1qEDxL1Byc5rEw== omega=MEsDAgcAAgEgAiAbVNujSaeywUojPSrmqI7X2NaV5ME ot=1 ip=',
+)}`;
+const pong = '0000000000000000 0000 0000 85 0001';
 const ping = '9b0d3f21c4a7e658 0001 0007 84';
 const voice = `9b0d3f21c4a7e658 0102 0007 80 0102 04 ${'a5'.repeat(60)}`;
 const command = `0011223344556677 0002 0007 22 ${'c3'.repeat(120)}`;
-const described = 'as ReSpeak describes it';
+const client = 'from @honeybbq/teamspeak-client 0.2.3';
 
 const vectors: readonly FilterVector[] = [
-  { says: `the first opening packet, ${described}`, steps: [datagram(step0, 'pass')] },
+  { says: `the first opening packet, ${client}`, steps: [datagram(step0, 'pass')] },
   {
-    says: `a whole opening, then command, ping and voice, ${described}`,
+    says: "the same with the flags of TeamSpeak's own clients, and of ReSpeak's description",
+    steps: ['88', 'a8'].map((flags) => datagram(step0.replace('0000 08', `0000 ${flags}`), 'pass')),
+  },
+  {
+    says: 'the same with the flag of compression',
+    steps: [datagram(step0.replace('0000 08', '0000 c8'), 'discard')],
+  },
+  {
+    says: `a whole opening and the answer to a ping, ${client}; then command, ping and voice, as ReSpeak describes them`,
     steps: [
       datagram(step0, 'pass'),
       datagram(step2, 'pass'),
       datagram(step4, 'pass'),
+      datagram(pong, 'pass'),
       datagram(command, 'pass'),
       datagram(ping, 'pass'),
       datagram(voice, 'pass'),
@@ -97,7 +116,7 @@ const vectors: readonly FilterVector[] = [
     says: 'an opening packet of a client with a number',
     steps: [datagram(step0.replace('0065 0000', '0065 0001'), 'discard')],
   },
-  { says: 'an opening packet of step 3', steps: [datagram(step2.replace('5d656c30 02', '5d656c30 03'), 'discard')] },
+  { says: 'an opening packet of step 3', steps: [datagram(step2.replace('5d653630 02', '5d653630 03'), 'discard')] },
   { says: 'an opening packet that is cut off', steps: [datagram(step0.slice(0, -2), 'discard')] },
   {
     says: 'type 9, from a known source',
@@ -125,7 +144,7 @@ export const teamspeak3: FilterKind = {
     'A flood of well-formed opening packets from forged sources takes its share of the new sources a second: who is ' +
       'connected stays, who comes may have to try again.',
     'File transfer and server query over TCP are not looked at.',
-    'No server or client was at hand: its packets are made after a description of the protocol.',
+    'Held against a published client library and a description of the protocol; no server was at hand.',
   ],
   families: bothFamilies,
   transports: ['udp'],
