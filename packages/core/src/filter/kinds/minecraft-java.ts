@@ -95,8 +95,8 @@ export const minecraftJava: FilterKind = {
     'A connection that begins with a PROXY protocol header is not recognised.',
     'SYNs from forged sources share no limit: against a flood of them add tcp-syn-protect, with a smaller priority ' +
       'number than this filter.',
-    'A connection that is silent in both directions for 2 minutes has to begin anew; the game itself gives up after 30 ' +
-      'seconds.',
+    'A connection that ran before the filter and is silent in its first 10 seconds, or one that sends nothing for 2 minutes, ' +
+      'has to begin anew; the game itself gives up after 30 seconds.',
   ],
   families: bothFamilies,
   transports: ['tcp'],
