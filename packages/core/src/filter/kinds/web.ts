@@ -1,5 +1,14 @@
 /** Owns filter kind 29, Web server: what it recognises and where, and what it cannot do. */
-import { bothFamilies, type FilterKind, fromDescription, to } from '../filter-kind.ts';
+import { bothFamilies, type FilterKind, to } from '../filter-kind.ts';
+import type { FilterFinding, FilterView } from '../judgement.ts';
+import { compileQuic, judgeQuic, quicMemory, quicMeters } from '../quic-datagram.ts';
+import { settlingMeter } from '../settling-meter.ts';
+import { compileBehindProxy, judgeBehindProxy } from '../syn-proxy.ts';
+import { webVectors } from './web.vectors.ts';
+
+function judge(view: FilterView): FilterFinding {
+  return view.transport === 'tcp' ? judgeBehindProxy(view) : judgeQuic(view);
+}
 
 export const web: FilterKind = {
   id: 29,
@@ -13,7 +22,6 @@ export const web: FilterKind = {
       'before it.',
     'Many clients behind one address share its limit.',
     'What is said of tcp-syn-protect and quic holds here too.',
-    fromDescription,
   ],
   families: bothFamilies,
   transports: ['tcp', 'udp'],
@@ -21,4 +29,13 @@ export const web: FilterKind = {
   defaultPorts: [to('tcp', 80), to('tcp', 443), to('udp', 443)],
   memory: 'connection',
   needsReturnPath: true,
+  enforcement: {
+    tracking: 'all but SYNs',
+    settles: true,
+    remembers: quicMemory,
+    meters: [...quicMeters, settlingMeter],
+    judge,
+    compile: (text) => ({ tcp: compileBehindProxy(text), udp: compileQuic(text) }),
+    vectors: webVectors,
+  },
 };
