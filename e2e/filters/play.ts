@@ -31,7 +31,12 @@ export interface PlayReport {
   packets: number;
   /** How many of the clients' packets had each outcome, so that a run that tests nothing shows. */
   readonly outcomes: Record<Outcome, number>;
-  readonly differences: string[];
+  readonly differences: PlayDifference[];
+}
+
+export interface PlayDifference {
+  readonly packet: Packet;
+  readonly text: string;
 }
 
 const idsAtMost = 60_000;
@@ -96,18 +101,20 @@ async function playTurn(
     }
     if (wrong.length === 0) continue;
     each.over = true;
-    const trail = evaluation?.trail.map((step) => {
+    const trail = evaluation.trail.map((step) => {
       const found = step.matched ? ('why' in step ? `${step.effect}, ${step.why}` : step.effect) : step.mismatch;
       return `${entryOf(step).uuid}: ${found}`;
     });
-    report.differences.push(
-      [
+    const address = (value: bigint) => formatAddress({ family: packet.family, value });
+    report.differences.push({
+      packet,
+      text: [
         `IPv${packet.family}, step ${index + 1} of "${each.play.says}": ${wrong.join('; ')}`,
-        `  evaluator: ${trail?.join('; ') ?? 'from the server'}`,
-        `  ${formatAddress({ family: packet.family, value: packet.source })} to ${formatAddress({ family: packet.family, value: packet.destination })}`,
+        `  evaluator: ${trail.join('; ')}`,
+        `  ${address(packet.source)} to ${address(packet.destination)}`,
         `  frame ${Buffer.from((frames[place] as Uint8Array).subarray(0, 200)).toString('hex')}`,
       ].join('\n'),
-    );
+    });
   }
 }
 

@@ -14,11 +14,11 @@ import { familiesOf, packetOf, vectorFilter, withWideMeters } from '@levee/core/
 import type { Packet } from '@levee/core/firewall/packet.ts';
 import type { Family } from '@levee/core/net/prefix.ts';
 import { createCompiler } from '@levee/core/nftables/compiler.ts';
-import { filterSet } from '@levee/core/nftables/names.ts';
 import { labObstacle } from '@levee/lab/namespace.ts';
 import { KernelPath } from '../kernel/kernel-path.ts';
 import { chosenSeed } from '../kernel/meaning-run.ts';
 import { Random } from '../kernel/random.ts';
+import { settle } from '../kernel/settling.ts';
 import { neighboursOf } from './neighbours.ts';
 import { type Play, playAll, type Turn } from './play.ts';
 
@@ -64,16 +64,11 @@ function load(kernel: KernelPath, placed: readonly Placed[], change: (filter: Fi
       mark,
     ).text,
   );
-  const settles = present.filter(({ kind }) => kind.enforcement?.settles);
-  kernel.load(
-    settles
-      .flatMap(({ vector, filter }) => {
-        const set = `inet levee ${filterSet('settling', filter.uuid)}`;
-        const protocol = filter.dst.family === 4 ? 2 : 10;
-        return [`flush set ${set}`, ...(vector.settling ? [`add element ${set} { ${protocol} timeout 1h }`] : [])];
-      })
-      .map((line) => `${line}\n`)
-      .join(''),
+  const settling = new Set(present.filter(({ vector }) => vector.settling).map(({ filter }) => filter.uuid));
+  settle(
+    kernel,
+    present.map(({ filter }) => filter),
+    ({ uuid }) => settling.has(uuid),
   );
   return present;
 }
@@ -111,7 +106,7 @@ test('the kernel does to every packet of every vector what the vector says', { s
     });
     const report = await playAll(kernel, plays);
     t.diagnostic(JSON.stringify({ vectors: plays.length, packets: report.packets, outcomes: report.outcomes }));
-    assert.equal(report.differences.length, 0, report.differences.join('\n\n'));
+    assert.equal(report.differences.length, 0, report.differences.map(({ text }) => text).join('\n\n'));
     assert.ok(report.outcomes.pass > 0 && report.outcomes.discard > 0);
   });
 });
@@ -143,7 +138,10 @@ test('the kernel does to the neighbours of every packet what the evaluator says'
     });
     const report = await playAll(kernel, plays);
     t.diagnostic(JSON.stringify({ neighbours: plays.length, packets: report.packets, outcomes: report.outcomes }));
-    const shown = report.differences.slice(0, 20).join('\n\n');
+    const shown = report.differences
+      .slice(0, 20)
+      .map(({ text }) => text)
+      .join('\n\n');
     assert.equal(report.differences.length, 0, `LEVEE_SEED=${seed}: ${report.differences.length}\n${shown}`);
     assert.ok(report.outcomes.pass > 0 && report.outcomes.discard > 0);
   });

@@ -1,10 +1,12 @@
 /**
  * Kernel against meaning for one packet: what was expected, what happened, and, when they differ, the fewest rules
- * with which they still do, with the evaluator's trail and the nft text. Must never repair or excuse a difference.
+ * and filters with which they still do, with the evaluator's trail and the nft text. Must never repair or excuse a difference.
  */
-import { type Evaluation, entryOf, evaluate, type Verdict } from '@levee/core/firewall/evaluate.ts';
+
+import { type Entry, isFilter } from '@levee/core/filter/entry.ts';
+import { createFilterMemory, type FilterMemory } from '@levee/core/filter/memory.ts';
+import { type Evaluation, entryOf, evaluate, type TrailEntry } from '@levee/core/firewall/evaluate.ts';
 import type { Packet } from '@levee/core/firewall/packet.ts';
-import type { Rule } from '@levee/core/firewall/rule.ts';
 import { formatAddress } from '@levee/core/net/address.ts';
 import { formatPrefix } from '@levee/core/net/prefix-text.ts';
 import { createCompiler } from '@levee/core/nftables/compiler.ts';
@@ -12,6 +14,7 @@ import type { PacketSpec } from '@levee/lab/packet-spec.ts';
 import { type KernelPath, type Observed, packetKey } from './kernel-path.ts';
 import { answerToRejected } from './packet-meaning.ts';
 import { covers } from './random-rules.ts';
+import { settle } from './settling.ts';
 
 /** A packet on the wire and what it is to the evaluator. `frames` has several when it travels in fragments. */
 export interface Probe {
@@ -29,13 +32,14 @@ export interface Difference {
 
 /** The meaning's verdict, and every way in which the kernel did something else. */
 export function compare(
-  rules: readonly Rule[],
+  entries: readonly Entry[],
   probe: Probe,
   observed: Observed,
   ingress: boolean,
-): { readonly verdict: Verdict; readonly difference?: Difference } {
+  memory: FilterMemory,
+): { readonly evaluation: Evaluation; readonly difference?: Difference } {
   const { spec, packet } = probe;
-  const evaluation = evaluate(rules, packet);
+  const evaluation = evaluate(entries, packet, { filters: memory });
   const key = packetKey(spec.family, spec.id);
   const forwarded = observed.forwarded.get(key) ?? 0;
   const passedIngress = observed.passedIngress.get(key) ?? 0;
@@ -46,25 +50,35 @@ export function compare(
   // The router sends on what conntrack put together in fragments of its own making: one at least.
   const expected = host && passes ? (probe.frames.length > 1 ? Math.max(1, forwarded) : 1) : 0;
   if (forwarded !== expected) wrong.push(`${forwarded} frames arrived, expected ${expected}`);
-  const tapped = !host && (passes || !(ingress && isAskedAtIngress(rules, packet))) ? 1 : 0;
+  const tapped = !host && (passes || !(ingress && isAskedAtIngress(entries, packet))) ? 1 : 0;
   if (passedIngress !== tapped) wrong.push(`${passedIngress} frames passed the ingress hook, expected ${tapped}`);
   const wanted = evaluation.verdict !== 'reject' ? 'none' : probe.frames.length > 1 ? 'any' : answerToRejected(spec);
   if (wanted !== 'any') {
     const got = answers.length === 0 ? 'none' : answers.join('+');
     if (got !== wanted) wrong.push(`answer ${got}, expected ${wanted}`);
   }
-  const { verdict } = evaluation;
-  return wrong.length === 0 ? { verdict } : { verdict, difference: { probe, evaluation, wrong } };
+  const challenged = observed.challenged.has(key);
+  if (challenged !== (evaluation.verdict === 'challenge' && isSyn(packet))) {
+    wrong.push(challenged ? 'the router answered a SYN' : 'the router answered no SYN');
+  }
+  const undecided = evaluation.trail.find((step) => 'filter' in step && step.matched && step.effect === 'undecided');
+  if (undecided) wrong.push(`the filter ${entryOf(undecided).uuid} cannot decide`);
+  return { evaluation, ...(wrong.length > 0 && { difference: { probe, evaluation, wrong } }) };
+}
+
+function isSyn({ tcpFlags }: Packet): boolean {
+  return tcpFlags !== undefined && (tcpFlags & 0x12) === 0x02;
 }
 
 /**
  * Frames that are not the router's are never forwarded, whatever the rules say; the ingress hook looks at them only
  * where some rule is about such frames.
  */
-function isAskedAtIngress(rules: readonly Rule[], packet: Packet): boolean {
+function isAskedAtIngress(entries: readonly Entry[], packet: Packet): boolean {
   const bits = packet.family === 4 ? 32 : 128;
-  return rules.some(
+  return entries.some(
     (rule) =>
+      !isFilter(rule) &&
       !rule.disabled &&
       rule.packetType !== undefined &&
       rule.packetType !== 'host' &&
@@ -75,12 +89,12 @@ function isAskedAtIngress(rules: readonly Rule[], packet: Packet): boolean {
 }
 
 /**
- * Text of a difference. `rules` in the order in which the compiler came to know them. The table on the router is
- * replaced while looking for the fewest rules.
+ * Text of a difference. `entries` in the order in which the compiler came to know them. The table on the router is
+ * replaced while looking for the fewest of them; filters have settled then and know nobody.
  */
 export async function explainDifference(
   kernel: KernelPath,
-  rules: readonly Rule[],
+  entries: readonly Entry[],
   difference: Difference,
   ingressDevices: readonly string[],
 ): Promise<string> {
@@ -89,29 +103,31 @@ export async function explainDifference(
   const bits = probe.packet.family === 4 ? 32 : 128;
   const target = { family: probe.packet.family, value: probe.packet.destination, length: bits };
   const stateless = probe.packet.connectionState === undefined;
-  const again = async (subset: readonly Rule[]): Promise<string | undefined> => {
+  const again = async (subset: readonly Entry[]): Promise<string | undefined> => {
     const plan = createCompiler({ ingressDevices }).replace(subset, '0'.repeat(16));
     kernel.load(plan.text);
+    settle(kernel, subset, () => false);
     const { difference: found } = compare(
       subset,
       probe,
       await kernel.send(probe.frames, probe.from),
       ingressDevices.length > 0,
+      createFilterMemory(),
     );
     return found && plan.text;
   };
-  let fewest = rules.filter((rule) => !rule.disabled && covers(rule.dst, target));
+  let fewest = entries.filter((entry) => (isFilter(entry) || !entry.disabled) && covers(entry.dst, target));
   let text = stateless ? await again(fewest) : undefined;
-  let heading = 'fewest rules, compiled afresh';
+  let heading = 'fewest entries, compiled afresh';
   if (stateless && text === undefined) {
-    fewest = [...rules];
+    fewest = [...entries];
     text = await again(fewest);
   }
   if (text === undefined) {
-    fewest = rules.filter((rule) => covers(rule.dst, target));
+    fewest = entries.filter((entry) => covers(entry.dst, target));
     heading = stateless
-      ? 'NOT reproduced by the same rules compiled afresh: the way by increments matters; rules that cover the destination'
-      : 'rules that cover the destination';
+      ? 'NOT reproduced by the same entries compiled afresh: the way by increments matters, or what a filter remembered; entries that cover the destination'
+      : 'entries that cover the destination';
     text = table;
   } else {
     for (let index = fewest.length - 1; index >= 0; index--) {
@@ -123,23 +139,28 @@ export async function explainDifference(
       }
     }
   }
-  const trail = evaluate(fewest, probe.packet);
   return [
     `difference: ${difference.wrong.join('; ')}`,
     `packet: ${show(probe.packet)}`,
     `frame: ${probe.frames.map((frame) => Buffer.from(frame.subarray(0, 160)).toString('hex')).join('\n       ')}`,
     `built from: ${show(probe.spec)}`,
-    `meaning: ${trail.verdict} by ${trail.decidedBy}`,
-    ...trail.trail.map((entry) => `  ${entryOf(entry).uuid}: ${entry.matched ? entry.effect : entry.mismatch}`),
+    `meaning: ${difference.evaluation.verdict} by ${difference.evaluation.decidedBy}`,
+    ...difference.evaluation.trail.map(showStep),
     `${heading} (${fewest.length}):`,
-    ...fewest.map((rule) => `  ${showRule(rule)}`),
+    ...fewest.map((entry) => `  ${showEntry(entry)}`),
     'nft:',
     text,
   ].join('\n');
 }
 
-function showRule(rule: Rule): string {
-  return show({ ...rule, dst: formatPrefix(rule.dst) });
+function showStep(step: TrailEntry): string {
+  const found = step.matched ? step.effect : step.mismatch;
+  return `  ${entryOf(step).uuid}: ${found}${'why' in step ? `, ${step.why}` : ''}`;
+}
+
+export function showEntry(entry: Entry): string {
+  const dst = formatPrefix(entry.dst);
+  return show(isFilter(entry) ? { ...entry, dst, kind: entry.kind.name } : { ...entry, dst });
 }
 
 function show(value: object): string {

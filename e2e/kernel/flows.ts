@@ -4,9 +4,10 @@
  * Models conntrack as far as these flows go; must never ask the kernel.
  */
 
+import { type Entry, isFilter } from '@levee/core/filter/entry.ts';
 import type { Verdict } from '@levee/core/firewall/evaluate.ts';
 import type { Packet } from '@levee/core/firewall/packet.ts';
-import type { ConnectionState, Rule } from '@levee/core/firewall/rule.ts';
+import type { ConnectionState } from '@levee/core/firewall/rule.ts';
 import { buildFragments, buildFrame } from '@levee/lab/packet-build.ts';
 import { type PacketSpec, protocolNumber, type Transport } from '@levee/lab/packet-spec.ts';
 import { hardwareAddress } from '@levee/lab/router-path.ts';
@@ -43,12 +44,12 @@ export class Flow {
    * `id` 1 … 16383, unique in a batch; `serial` below 2^16, unique among the flows of one kernel: it makes the
    * client's address.
    */
-  constructor(random: Random, id: number, serial: number, rules: readonly Rule[]) {
+  constructor(random: Random, id: number, serial: number, entries: readonly Entry[]) {
     this.id = id;
     this.family = random.chance(0.5) ? 4 : 6;
     this.server = random.pick(trackedHosts[this.family]);
     // Where nothing is tracked, fragments stay fragments, each with a fate of its own.
-    const whole = isTracked(rules, this.family, this.server) ? 'fragmented-udp' : 'udp';
+    const whole = isTracked(entries, this.family, this.server) ? 'fragmented-udp' : 'udp';
     this.kind = random.weighted([
       [4, 'tcp' as const],
       [3, 'udp' as const],
@@ -58,7 +59,9 @@ export class Flow {
     ]);
     this.client = flowSources[this.family] + BigInt(serial);
     this.clientPort = 20000 + (id & 0x3fff);
-    const aimed = rules.filter((rule) => rule.connectionState !== undefined && rule.destinationPorts !== undefined);
+    const aimed = entries.filter(
+      (entry) => (isFilter(entry) || entry.connectionState !== undefined) && entry.destinationPorts !== undefined,
+    );
     const port = aimed.length > 0 ? random.pick(aimed).destinationPorts?.start : undefined;
     this.serverPort = port !== undefined && random.chance(0.6) ? port : random.pick([53, 80, 443, 27015]);
   }
@@ -153,15 +156,13 @@ export class Flow {
   }
 }
 
-/** For certain: some rule in force that any packet to the server may meet looks at its connection. */
-function isTracked(rules: readonly Rule[], family: 4 | 6, server: bigint): boolean {
+/** For certain: some rule or filter in force that any packet to the server may meet looks at its connection. */
+function isTracked(entries: readonly Entry[], family: 4 | 6, server: bigint): boolean {
   const address = { family, value: server, length: family === 4 ? 32 : 128 };
-  return rules.some(
-    (rule) =>
-      rule.connectionState !== undefined &&
-      !rule.disabled &&
-      rule.packetType === undefined &&
-      rule.packetLengthBytes === undefined &&
-      covers(rule.dst, address),
-  );
+  return entries.some((entry) => {
+    if (!covers(entry.dst, address)) return false;
+    if (isFilter(entry)) return entry.kind.enforcement?.tracking === 'flows';
+    const { connectionState, disabled, packetType, packetLengthBytes } = entry;
+    return connectionState !== undefined && !disabled && packetType === undefined && packetLengthBytes === undefined;
+  });
 }

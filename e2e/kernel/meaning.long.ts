@@ -6,7 +6,7 @@ import { chosenSeed, holdKernelToMeaning } from './meaning-run.ts';
 
 const wanted = Number(process.env.LEVEE_PACKETS ?? 200_000);
 
-test(`what the kernel does to ${wanted} packets is what the rules mean`, {
+test(`what the kernel does to ${wanted} packets is what rules and filters mean`, {
   skip: labObstacle() ?? false,
 }, async (t) => {
   const seed = chosenSeed();

@@ -129,6 +129,7 @@ export function answerToRejected(spec: PacketSpec): Answer {
   }
 }
 
+/** Or, for IPv4, a type of which the kernel does not know that it is none (icmp_pointers of net/ipv4/icmp.c). */
 function isIcmpError(family: 4 | 6, type: number): boolean {
-  return family === 6 ? type < 128 : [3, 4, 5, 11, 12].includes(type);
+  return family === 6 ? type < 128 : ![0, 8, 13, 14, 15, 16, 17, 18].includes(type);
 }

@@ -5,7 +5,7 @@
 import { type ProtocolName, protocolNumbers } from '@levee/contract/protocols.ts';
 import { isExtensionHeader } from '@levee/core/firewall/protocol-traits.ts';
 import type { Rule } from '@levee/core/firewall/rule.ts';
-import type { Family } from '@levee/core/net/prefix.ts';
+import type { AddressRange, Family, Prefix } from '@levee/core/net/prefix.ts';
 import { leastLength } from '@levee/lab/packet-build.ts';
 import { type ExtensionHeader, type PacketSpec, protocolNumber, type Transport } from '@levee/lab/packet-spec.ts';
 import { hardwareAddress } from '@levee/lab/router-path.ts';
@@ -43,7 +43,7 @@ export function randomPacket(random: Random, rules: readonly Rule[], id: number,
   const extensions = extensionsFor(random, family, rule);
   let spec: PacketSpec = {
     family,
-    source: sourceFor(random, family, rule),
+    source: sourceFor(random, family, rule?.src),
     destination: destinationFor(random, family, rule),
     sourceHardware: hardwareAddress.attacker,
     destinationHardware: hardwareFor(random, rule),
@@ -81,7 +81,7 @@ function destinationFor(random: Random, family: Family, rule: Rule | undefined):
     const host = random.pick(hosts[family]);
     const wanted =
       rule !== undefined && random.chance(0.8)
-        ? inside(random, rule)
+        ? inside(random, rule.dst)
         : random.chance(0.7)
           ? host
           : neighbour(random, family, host);
@@ -95,9 +95,21 @@ function destinationFor(random: Random, family: Family, rule: Rule | undefined):
   }
 }
 
-/** First, last, a known host or any address of the rule's prefix. */
-function inside(random: Random, rule: Rule): bigint {
-  const { family, value, length } = rule.dst;
+/** Undefined: nothing of the prefix is both protected and outside of connections' zone. */
+export function destinationWithin(random: Random, prefix: Prefix): bigint | undefined {
+  const { family } = prefix;
+  if (covers(trackedZone[family], prefix)) return undefined;
+  for (let tries = 0; tries < 20; tries++) {
+    const value = inside(random, prefix);
+    const address = { family, value, length: family === 4 ? 32 : 128 };
+    if (covers(trackedZone[family], address)) continue;
+    if (protectedSpace[family].some((space) => covers(space, address))) return value;
+  }
+  return undefined;
+}
+
+/** First, last, a known host or any address of the prefix. */
+function inside(random: Random, { family, value, length }: Prefix): bigint {
   const free = (family === 4 ? 32 : 128) - length;
   const known = hosts[family].filter((host) => truncate(family, host, length).value === value);
   if (known.length > 0 && random.chance(0.6)) return random.pick(known);
@@ -107,8 +119,8 @@ function inside(random: Random, rule: Rule): bigint {
   );
 }
 
-function sourceFor(random: Random, family: Family, rule: Rule | undefined): bigint {
-  const range = rule?.src;
+/** `range`: aimed at, and at its edges. */
+export function sourceFor(random: Random, family: Family, range: AddressRange | undefined): bigint {
   if (range && random.chance(0.8)) {
     const edges = [range.start, range.end, range.start - 1n, range.end + 1n].filter((value) => isSender(family, value));
     if (edges.length > 0) return random.pick(edges);

@@ -23,10 +23,8 @@ for (const kind of filterKinds) {
           const packet = packetOf(step, filter, clients[family] + BigInt(step.client ?? 1));
           const { verdict, evaluation } = router.route(packet, step.from === 'client');
           if (step.from === 'server') continue;
-          const told = evaluation?.trail.map((entry) =>
-            'why' in entry ? entry.why : !entry.matched && entry.mismatch,
-          );
-          assert.equal(outcomeOf(verdict), step.expect, `IPv${family}, step ${index + 1}: ${told?.join()}`);
+          const told = evaluation.trail.map((entry) => ('why' in entry ? entry.why : !entry.matched && entry.mismatch));
+          assert.equal(outcomeOf(verdict), step.expect, `IPv${family}, step ${index + 1}: ${told.join()}`);
         }
       }
     });

@@ -15,12 +15,11 @@ export interface Routed {
   readonly verdict: Verdict | 'kept';
   /** The packet as the evaluator was given it. */
   readonly packet: Packet;
-  /** Of a packet to a protected host. */
-  readonly evaluation?: Evaluation;
+  readonly evaluation: Evaluation;
 }
 
 export interface ModelRouter {
-  /** `inwards`: to a protected host; what comes from there is not filtered. */
+  /** `inwards`: to a protected host. */
   route(packet: Packet, inwards: boolean): Routed;
 }
 
@@ -37,14 +36,13 @@ export function createModelRouter(entries: readonly Entry[], memory: FilterMemor
       const host = inwards ? packet.destination : packet.source;
       const state = isTracked(entries, packet, host) && !isUnseen(entries, packet) ? flows.see(packet) : undefined;
       const seen = { ...packet, ...(state && { connectionState: state }) };
-      if (!inwards) {
-        if (state) flows.pass(packet, state);
-        const answers = ((packet.tcpFlags ?? 0) & main) === (syn | ack) && opened.has(flowOf(packet, inwards));
-        return { verdict: answers ? 'kept' : 'accept', packet: seen };
-      }
       const evaluation = evaluate(entries, seen, { filters: memory });
       const { verdict } = evaluation;
       if (verdict === 'accept' && state) flows.pass(packet, state);
+      if (!inwards) {
+        const answers = ((packet.tcpFlags ?? 0) & main) === (syn | ack) && opened.has(flowOf(packet, inwards));
+        return { verdict: answers && verdict === 'accept' ? 'kept' : verdict, packet: seen, evaluation };
+      }
       if (verdict === 'challenge') {
         const flow = flowOf(packet, inwards);
         if (((packet.tcpFlags ?? 0) & main) === syn) challenged.add(flow);
