@@ -66,6 +66,10 @@ export const dns: FilterKind = {
           ),
         ],
       },
+      {
+        says: 'a question of another resolver, for the name servers of the root, without recursion (RFC 1035, 4.1.1)',
+        steps: [datagram('9c40 0000 0001 0000 0000 0000 00 0002 0001', 'pass')],
+      },
       { says: 'an answer', steps: [datagram(`4d31 8180 0001 0000 0000 0000 ${question}`, 'discard')] },
       { says: 'NOTIFY (opcode 4)', steps: [datagram(`4d31 2400 0001 0000 0000 0000 ${question}`, 'discard')] },
       { says: 'two questions', steps: [datagram(`4d31 0100 0002 0000 0000 0000 ${question}${question}`, 'discard')] },
