@@ -62,7 +62,7 @@ export interface KindEnforcement {
   /**
    * What a source has opened is remembered so long after its last packet; absent: the kind remembers nothing. `sources`:
    * any traffic of the source to the destination is known then. `flows`: that between the same two ports alone. The number
-   * is how many are remembered at most: beyond, newcomers are not, until others are forgotten.
+   * is how many are remembered at most, usually `mostRemembered`: beyond, newcomers are not, until others are forgotten.
    */
   readonly remembers?:
     | { readonly seconds: number; readonly sources: number }
@@ -89,6 +89,12 @@ export interface KindMeter {
 export function isEnforced(kind: FilterKind): boolean {
   return kind.enforcement !== undefined;
 }
+
+/**
+ * The kernel's own bound for a set that packets write to. For a smaller one it makes room at once, 16 octets a place in each
+ * filter's set: 16 384 places are 256 KiB, filled or not.
+ */
+export const mostRemembered = 65_535;
 
 /** How long a filter settles. */
 export const settlingSeconds = 10;

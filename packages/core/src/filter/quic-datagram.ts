@@ -6,7 +6,7 @@
  * and the length of the destination's connection id at 5. The fixed bit (0x40) is not asked of known sources nor of
  * Initials: RFC 9287 lets a client that was here before clear it from its first packet on.
  */
-import type { KindMeter } from './filter-kind.ts';
+import { type KindMeter, mostRemembered } from './filter-kind.ts';
 import type { FilterFinding, FilterView } from './judgement.ts';
 import type { KindText } from './kind-text.ts';
 import { octetsAt } from './octets.ts';
@@ -38,7 +38,7 @@ export const quicMeters: readonly KindMeter[] = [
 ];
 
 /** Browsers give up idle connections after 30 s. */
-export const quicMemory = { seconds: 90, sources: 65_536 } as const;
+export const quicMemory = { seconds: 90, sources: mostRemembered } as const;
 
 export function judgeQuic({ packet, payload, known, settling }: FilterView): FilterFinding {
   if (payload === undefined) return { outcome: 'unknown', why: 'the payload decides' };

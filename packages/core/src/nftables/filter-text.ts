@@ -4,7 +4,7 @@
  * Never looks at other filters: order and merging are the layout's.
  */
 import type { Filter } from '../filter/filter.ts';
-import { type FilterTransport, type KindEnforcement, settlingSeconds } from '../filter/filter-kind.ts';
+import { type FilterTransport, type KindEnforcement, mostRemembered, settlingSeconds } from '../filter/filter-kind.ts';
 import { type FilterScope, scopesOf } from '../filter/scope.ts';
 import type { Family } from '../net/prefix.ts';
 import { areMany, kindPortsCondition } from './kind-ports.ts';
@@ -24,8 +24,7 @@ export interface FilterProgram {
   readonly chains: readonly OwnChain[];
 }
 
-/** Sources at one destination that a meter tells apart; beyond, newcomers are not metered until others are forgotten. */
-const meteredSources = 16_384;
+/** A meter tells `mostRemembered` sources apart: beyond, newcomers are not metered until others are forgotten. */
 const meterSeconds = 10;
 const bytesPerMegabit = 125_000;
 
@@ -125,17 +124,22 @@ function rateLines(filter: Filter, discardChain: string): string[] {
 function filterSets(filter: Filter, { meters, remembers, settles }: KindEnforcement): FilterSet[] {
   const { uuid, dst } = filter;
   const address = `ipv${dst.family}_addr`;
-  const dynamic = (name: string, type: string, size: number, seconds: number): FilterSet => ({
+  const dynamic = (name: string, type: string, most: number, seconds: number): FilterSet => ({
     name,
     kind: 'set',
-    properties: [`type ${type}`, `size ${size}`, 'flags dynamic,timeout', `timeout ${seconds}s`],
+    properties: [
+      `type ${type}`,
+      ...(most < mostRemembered ? [`size ${most}`] : []),
+      'flags dynamic,timeout',
+      `timeout ${seconds}s`,
+    ],
     elements: [],
   });
   const sets = meters.map((meter) =>
     dynamic(
       filterSet(`meter_${meter.name}`, uuid),
       meter.of === 'source' ? `${address} . ${address}` : address,
-      meteredSources,
+      mostRemembered,
       meterSeconds,
     ),
   );

@@ -1,5 +1,5 @@
 /** Owns filter kind 24, DTLS: what it recognises and where, what that is in the kernel, and what it cannot do. */
-import { bothFamilies, copiesPass, type FilterKind } from '../filter-kind.ts';
+import { bothFamilies, copiesPass, type FilterKind, mostRemembered } from '../filter-kind.ts';
 import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
 import { octetsAt } from '../octets.ts';
@@ -105,7 +105,7 @@ export const dtls: FilterKind = {
   enforcement: {
     tracking: 'nothing',
     settles: true,
-    remembers: { seconds: 600, sources: 65_536 },
+    remembers: { seconds: 600, sources: mostRemembered },
     meters: [
       { name: 'source', of: 'source', packetsPerSecond: 100_000, burst: 100_000 },
       { name: 'handshakes', of: 'source', packetsPerSecond: 100, burst: 400 },

@@ -1,5 +1,5 @@
 /** Owns filter kind 12, minecraft-bedrock: what it recognises and where, what that is in the kernel, what it cannot do. */
-import { bothFamilies, copiesPass, type FilterKind, to } from '../filter-kind.ts';
+import { bothFamilies, copiesPass, type FilterKind, mostRemembered, to } from '../filter-kind.ts';
 import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
 import { holdsAt, octetsAt } from '../octets.ts';
@@ -85,7 +85,7 @@ export const minecraftBedrock: FilterKind = {
     tracking: 'nothing',
     settles: true,
     // RakNet gives a silent peer up after 10 s by default; games set up to 30.
-    remembers: { seconds: 60, sources: 16_384 },
+    remembers: { seconds: 60, sources: mostRemembered },
     meters: [
       { name: 'ping', of: 'source', packetsPerSecond: 20, burst: 100 },
       { name: 'pings', of: 'destination', packetsPerSecond: 1000, burst: 2000 },

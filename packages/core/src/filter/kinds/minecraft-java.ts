@@ -1,5 +1,5 @@
 /** Owns filter kind 11, Minecraft: Java Edition: what it recognises and where, what that is in the kernel, what it cannot do. */
-import { bothFamilies, type FilterKind, to } from '../filter-kind.ts';
+import { bothFamilies, type FilterKind, mostRemembered, to } from '../filter-kind.ts';
 import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
 import { octetsAt } from '../octets.ts';
@@ -108,7 +108,7 @@ export const minecraftJava: FilterKind = {
     tracking: 'flows',
     settles: true,
     // Room for all that the meter lets begin in that time.
-    remembers: { seconds: 120, flows: 65_536 },
+    remembers: { seconds: 120, flows: mostRemembered },
     meters: [
       { name: 'connections', of: 'source', packetsPerSecond: 20, burst: 100 },
       { name: 'beginnings', of: 'destination', packetsPerSecond: 400, burst: 10_000 },

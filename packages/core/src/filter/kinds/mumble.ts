@@ -1,5 +1,5 @@
 /** Owns filter kind 17, Mumble: what it recognises and where, what that is in the kernel, and what it cannot do. */
-import { bothFamilies, copiesPass, type FilterKind, to } from '../filter-kind.ts';
+import { bothFamilies, copiesPass, type FilterKind, mostRemembered, to } from '../filter-kind.ts';
 import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
 import { octetsAt } from '../octets.ts';
@@ -107,7 +107,7 @@ export const mumble: FilterKind = {
   enforcement: {
     tracking: 'flows',
     settles: true,
-    remembers: { seconds: 60, sources: 16_384 },
+    remembers: { seconds: 60, sources: mostRemembered },
     meters: [
       { name: 'voice', of: 'source', packetsPerSecond: 5000, burst: 5000 },
       { name: 'pings', of: 'source', packetsPerSecond: 20, burst: 50 },

@@ -1,5 +1,5 @@
 /** Owns filter kind 21, OpenVPN over UDP: what it recognises and where, what that is in the kernel, what it cannot do. */
-import { bothFamilies, copiesPass, type FilterKind, to } from '../filter-kind.ts';
+import { bothFamilies, copiesPass, type FilterKind, mostRemembered, to } from '../filter-kind.ts';
 import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
 import { octetsAt } from '../octets.ts';
@@ -99,7 +99,7 @@ export const openvpnUdp: FilterKind = {
   enforcement: {
     tracking: 'nothing',
     settles: true,
-    remembers: { seconds: 180, sources: 65_536 },
+    remembers: { seconds: 180, sources: mostRemembered },
     meters: [
       { name: 'source', of: 'source', packetsPerSecond: 200_000, burst: 200_000 },
       { name: 'resets', of: 'source', packetsPerSecond: 50, burst: 200 },

@@ -15,7 +15,7 @@ export const quic: FilterKind = {
     copiesPass,
     'One source may open 100 connections a second, all together 5000 to one address: during a flood of first packets from ' +
       'forged sources wanted ones are lost too, while connections that are open go on.',
-    'The router remembers 65 536 sources: a flood that forges more within 90 seconds keeps newcomers from being known.',
+    'The router remembers 65 535 sources: a flood that forges more within 90 seconds keeps newcomers from being known.',
     'Other versions, drafts too, are discarded, so that client and server cannot negotiate one.',
     'A client whose address changes during a connection has to begin anew; its port may change.',
     'For 10 seconds after it is switched on, packets of connections that ran before pass, 5000 a second, and so does a flood ' +

@@ -1,5 +1,5 @@
 /** Owns filter kind 28, RTP: what it recognises and where, what that is in the kernel, and what it cannot do. */
-import { bothFamilies, copiesPass, type FilterKind } from '../filter-kind.ts';
+import { bothFamilies, copiesPass, type FilterKind, mostRemembered } from '../filter-kind.ts';
 import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
 import { octetsAt } from '../octets.ts';
@@ -96,7 +96,7 @@ export const rtp: FilterKind = {
   enforcement: {
     tracking: 'nothing',
     settles: false,
-    remembers: { seconds: 60, sources: 16_384 },
+    remembers: { seconds: 60, sources: mostRemembered },
     meters: [
       { name: 'source', of: 'source', packetsPerSecond: 20_000, burst: 20_000 },
       { name: 'openings', of: 'destination', packetsPerSecond: 200, burst: 4000 },

@@ -1,5 +1,5 @@
 /** Owns filter kind 16, San Andreas Multiplayer: what it recognises and where, what that is in the kernel, what it cannot do. */
-import { copiesPass, type FilterKind, to } from '../filter-kind.ts';
+import { copiesPass, type FilterKind, mostRemembered, to } from '../filter-kind.ts';
 import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
 import { holdsAt, octetsAt } from '../octets.ts';
@@ -151,7 +151,7 @@ export const samp: FilterKind = {
     tracking: 'nothing',
     settles: true,
     // Servers give a silent player up after 10 s.
-    remembers: { seconds: 60, sources: 16_384 },
+    remembers: { seconds: 60, sources: mostRemembered },
     meters: [
       { name: 'query', of: 'source', packetsPerSecond: 20, burst: 100 },
       { name: 'queries', of: 'destination', packetsPerSecond: 500, burst: 1000 },

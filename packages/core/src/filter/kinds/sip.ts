@@ -1,5 +1,5 @@
 /** Owns filter kind 27, SIP: what it recognises and where, what that is in the kernel, and what it cannot do. */
-import { bothFamilies, copiesPass, type FilterKind, to } from '../filter-kind.ts';
+import { bothFamilies, copiesPass, type FilterKind, mostRemembered, to } from '../filter-kind.ts';
 import { hexOf } from '../filter-vector.ts';
 import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
@@ -119,7 +119,7 @@ export const sip: FilterKind = {
   enforcement: {
     tracking: 'nothing',
     settles: false,
-    remembers: { seconds: 120, sources: 65_536 },
+    remembers: { seconds: 120, sources: mostRemembered },
     meters: [
       { name: 'source', of: 'source', packetsPerSecond: 1000, burst: 2000 },
       { name: 'openings', of: 'destination', packetsPerSecond: 500, burst: 5000 },

@@ -1,5 +1,5 @@
 /** Owns filter kind 10, Source engine games: what it recognises and where, what that is in the kernel, what it cannot do. */
-import { bothFamilies, copiesPass, type FilterKind, to } from '../filter-kind.ts';
+import { bothFamilies, copiesPass, type FilterKind, mostRemembered, to } from '../filter-kind.ts';
 import { hexOf } from '../filter-vector.ts';
 import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
@@ -100,7 +100,7 @@ export const sourceEngine: FilterKind = {
     tracking: 'nothing',
     settles: true,
     // A server lets go of a silent player after 65 s (sv_timeout).
-    remembers: { seconds: 70, sources: 32_768 },
+    remembers: { seconds: 70, sources: mostRemembered },
     meters: [
       { name: 'query', of: 'source', packetsPerSecond: 20, burst: 100 },
       { name: 'queries', of: 'destination', packetsPerSecond: 170, burst: 4000 },

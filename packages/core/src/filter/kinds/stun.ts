@@ -1,5 +1,5 @@
 /** Owns filter kind 25, STUN: what it recognises and where, what that is in the kernel, and what it cannot do. */
-import { bothFamilies, copiesPass, type FilterKind, to } from '../filter-kind.ts';
+import { bothFamilies, copiesPass, type FilterKind, mostRemembered, to } from '../filter-kind.ts';
 import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
 import { octetsAt } from '../octets.ts';
@@ -99,7 +99,7 @@ export const stun: FilterKind = {
   enforcement: {
     tracking: 'nothing',
     settles: true,
-    remembers: { seconds: 600, sources: 65_536 },
+    remembers: { seconds: 600, sources: mostRemembered },
     meters: [
       { name: 'requests', of: 'source', packetsPerSecond: 500, burst: 1000 },
       { name: 'relayed', of: 'source', packetsPerSecond: 50_000, burst: 50_000 },

@@ -1,5 +1,5 @@
 /** Owns filter kind 15, TeamSpeak 3: what it recognises and where, what that is in the kernel, what it cannot do. */
-import { bothFamilies, copiesPass, type FilterKind, to } from '../filter-kind.ts';
+import { bothFamilies, copiesPass, type FilterKind, mostRemembered, to } from '../filter-kind.ts';
 import { datagram, type FilterVector, hexOf } from '../filter-vector.ts';
 import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
@@ -156,7 +156,7 @@ export const teamspeak3: FilterKind = {
     tracking: 'nothing',
     settles: true,
     // Clients ping every second, and a silent one is given up after half a minute.
-    remembers: { seconds: 60, sources: 16_384 },
+    remembers: { seconds: 60, sources: mostRemembered },
     meters: sessionMeters(200),
     judge,
     compile,
