@@ -12,15 +12,21 @@ export function neighboursOf(payload: Uint8Array, random: Random, count: number)
   return [...found.values()];
 }
 
+/** Every bit of the first so many octets turned, one at a time. */
+export function bitsTurned(payload: Uint8Array, octets: number): Uint8Array[] {
+  return Array.from(payload.subarray(0, octets)).flatMap((octet, at) =>
+    Array.from({ length: 8 }, (_, bit) => payload.with(at, octet ^ (1 << bit))),
+  );
+}
+
 function oneNeighbour(payload: Uint8Array, random: Random): Uint8Array {
-  const kind =
-    payload.length === 0 ? 'grown' : random.pick(['changed', 'changed', 'changed', 'flipped', 'cut', 'grown']);
+  const kind = payload.length === 0 ? 'grown' : random.pick(['changed', 'changed', 'turned', 'turned', 'cut', 'grown']);
   // Signatures stand at the beginning; what is far behind it is seldom looked at.
   const at = random.integer(0, Math.min(payload.length, random.pick([4, 16, 64, 65_535])) - 1);
   switch (kind) {
     case 'changed':
       return payload.with(at, random.integer(0, 255));
-    case 'flipped':
+    case 'turned':
       return payload.with(at, (payload[at] as number) ^ (1 << random.integer(0, 7)));
     case 'cut':
       return payload.subarray(0, random.chance(0.3) ? payload.length - 1 : at);
