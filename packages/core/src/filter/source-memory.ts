@@ -2,8 +2,8 @@
  * Owns what UDP kinds that remember sources share: an opening makes its source known, and what belongs to a session passes
  * from known sources alone. Never looks at a packet: its form is the kind's.
  *
- * Newcomers are bounded for each destination, so that `remembers` has room for all that can have come within its time: no
- * flood fills it up and locks out who comes next; it only takes its share of the newcomers' limit.
+ * Newcomers are bounded for each destination, so that `remembers` has room for all that can have come to one within its
+ * time: no flood fills it up and locks out who comes next; it only takes its share of the newcomers' limit (decision 0100).
  */
 import type { KindMeter } from './filter-kind.ts';
 import type { FilterFinding, FilterView } from './judgement.ts';
@@ -15,6 +15,11 @@ const opening: KindMeter = { name: 'opening', of: 'source', packetsPerSecond: 50
 
 /** Sources that may become known at once: all players of a big server, when the filter comes into force. */
 const newcomersAtOnce = 4000;
+
+/** What kinds that remember have to say of filters for subnets. */
+export const sharedMemory =
+  'A filter for a subnet shares one memory among its addresses, which floods to several of them can fill: who comes then may ' +
+  'have to try again. A server that is attacked often should have a filter of its own.';
 
 /** `opening`, `openings` and `session`, to be among the kind's meters. */
 export function sessionMeters(newcomersPerSecond: number): KindMeter[] {

@@ -4,7 +4,14 @@ import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
 import { holdsAt, octetsAt } from '../octets.ts';
 import { reaches } from '../payload-text.ts';
-import { judgeOpening, judgeSession, openingLines, sessionLines, sessionMeters } from '../source-memory.ts';
+import {
+  judgeOpening,
+  judgeSession,
+  openingLines,
+  sessionLines,
+  sessionMeters,
+  sharedMemory,
+} from '../source-memory.ts';
 import { minecraftBedrockVectors } from './minecraft-bedrock.vectors.ts';
 
 /**
@@ -67,11 +74,12 @@ export const minecraftBedrock: FilterKind = {
     "Passes RakNet's pings and connection requests, which carry a fixed sequence of 16 bytes, and packets of a " +
     'running session only from a source that has asked for one and was last seen within a minute. A source may send ' +
     '20 pings, 50 requests and 2,000 packets of sessions a second; a destination gets 1,000 pings and 1,000 first ' +
-    'requests a second, and 200 new sources a second with bursts of 4,000.',
+    'requests a second, and 800 new sources a second with bursts of 4,000.',
   limits: [
     copiesPass,
     'A flood of well-formed requests from forged sources takes its share of the new sources a second: who plays goes ' +
       'on playing, who comes may have to try again.',
+    sharedMemory,
     'A packet of a session shows three known bits: what a known source sends is bounded, not recognised.',
     "Games that changed RakNet's message numbers or its fixed bytes are not recognised.",
   ],
@@ -90,7 +98,7 @@ export const minecraftBedrock: FilterKind = {
       { name: 'ping', of: 'source', packetsPerSecond: 20, burst: 100 },
       { name: 'pings', of: 'destination', packetsPerSecond: 1000, burst: 2000 },
       { name: 'requests', of: 'destination', packetsPerSecond: 1000, burst: 4000 },
-      ...sessionMeters(200),
+      ...sessionMeters(800),
     ],
     judge,
     compile,

@@ -4,6 +4,7 @@ import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
 import { octetsAt } from '../octets.ts';
 import { reaches } from '../payload-text.ts';
+import { sharedMemory } from '../source-memory.ts';
 import { hasFlags, isOpening, tcpFlag } from '../tcp-segment.ts';
 import { minecraftJavaVectors } from './minecraft-java.vectors.ts';
 
@@ -93,6 +94,7 @@ export const minecraftJava: FilterKind = {
   limits: [
     'Bots that speak the protocol pass: who may join is for the server to say.',
     'A connection that begins with a PROXY protocol header is not recognised.',
+    sharedMemory,
     'SYNs from forged sources share no limit: against a flood of them add tcp-syn-protect, with a smaller priority ' +
       'number than this filter.',
     'A connection that ran before the filter and is silent in its first 10 seconds, or one that sends nothing for 2 minutes, ' +

@@ -4,7 +4,14 @@ import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
 import { holdsAt, octetsAt } from '../octets.ts';
 import { reaches } from '../payload-text.ts';
-import { judgeOpening, judgeSession, openingLines, sessionLines, sessionMeters } from '../source-memory.ts';
+import {
+  judgeOpening,
+  judgeSession,
+  openingLines,
+  sessionLines,
+  sessionMeters,
+  sharedMemory,
+} from '../source-memory.ts';
 import { sampVectors } from './samp.vectors.ts';
 
 /**
@@ -128,7 +135,7 @@ export const samp: FilterKind = {
   description:
     "Passes queries that name the destination's own address and port and a known request, requests to connect, and the " +
     "game's other packets only from a source that has asked to connect and was last seen within a minute. A source may " +
-    'send 20 queries, 50 requests to connect and 2,000 other packets a second; a destination gets 500 queries and 200 new ' +
+    'send 20 queries, 50 requests to connect and 2,000 other packets a second; a destination gets 500 queries and 800 new ' +
     'sources a second, with bursts of 4,000.',
   limits: [
     'IPv4 alone: the protocol carries IPv4 addresses.',
@@ -138,6 +145,7 @@ export const samp: FilterKind = {
     copiesPass,
     'A flood of well-formed requests from forged sources takes its share of the new sources a second: who plays goes ' +
       'on playing, who comes may have to try again.',
+    sharedMemory,
     'Held against gamedig and the published source of open.mp; no server was at hand.',
   ],
   families: [4],
@@ -155,7 +163,7 @@ export const samp: FilterKind = {
     meters: [
       { name: 'query', of: 'source', packetsPerSecond: 20, burst: 100 },
       { name: 'queries', of: 'destination', packetsPerSecond: 500, burst: 1000 },
-      ...sessionMeters(200),
+      ...sessionMeters(800),
     ],
     judge,
     compile,

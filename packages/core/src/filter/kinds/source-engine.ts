@@ -5,7 +5,14 @@ import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
 import { holdsAt, octetsAt } from '../octets.ts';
 import { reaches } from '../payload-text.ts';
-import { judgeOpening, judgeSession, openingLines, sessionLines, sessionMeters } from '../source-memory.ts';
+import {
+  judgeOpening,
+  judgeSession,
+  openingLines,
+  sessionLines,
+  sessionMeters,
+  sharedMemory,
+} from '../source-memory.ts';
 import { sourceEngineVectors } from './source-engine.vectors.ts';
 
 /**
@@ -81,11 +88,12 @@ export const sourceEngine: FilterKind = {
     "Passes well-formed queries of Valve's server protocol (information, players, rules, challenges) and requests to " +
     'connect, and game traffic only from a source that has queried or connected before and was last seen within 70 ' +
     'seconds. A source may send 20 queries, 50 requests to connect and 2,000 packets of the game a second; a ' +
-    'destination is told of 170 new sources a second by queries and as many by connections, with bursts of 4,000.',
+    'destination is told of 400 new sources a second by queries and as many by connections, with bursts of 4,000.',
   limits: [
     copiesPass,
     'A flood of well-formed queries or requests from forged sources takes its share of the new sources a second: who ' +
       'plays goes on playing, who comes may have to try again.',
+    sharedMemory,
     'A source that has queried may send anything as game traffic, within its limit.',
     'Answers to what the server itself asks from the filtered port are discarded, unless a rule accepts them.',
     'Remote control (RCON) over TCP is not looked at.',
@@ -103,8 +111,8 @@ export const sourceEngine: FilterKind = {
     remembers: { seconds: 70, sources: mostRemembered },
     meters: [
       { name: 'query', of: 'source', packetsPerSecond: 20, burst: 100 },
-      { name: 'queries', of: 'destination', packetsPerSecond: 170, burst: 4000 },
-      ...sessionMeters(170),
+      { name: 'queries', of: 'destination', packetsPerSecond: 400, burst: 4000 },
+      ...sessionMeters(400),
     ],
     judge,
     compile,
