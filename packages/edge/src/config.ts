@@ -17,6 +17,10 @@ export interface EdgeIntervals {
   readonly reconnectMilliseconds: number;
   /** A rule that the kernel refused for want of memory or rights is tried again after this. */
   readonly retryMilliseconds: number;
+  /** Between two looks at whether tunnels are as they should be. */
+  readonly tunnelCheckMilliseconds: number;
+  /** Between two probes of one tunnel. */
+  readonly probeMilliseconds: number;
 }
 
 export const defaultIntervals: EdgeIntervals = {
@@ -26,6 +30,8 @@ export const defaultIntervals: EdgeIntervals = {
   silenceMilliseconds: 15_000,
   reconnectMilliseconds: 10_000,
   retryMilliseconds: 5_000,
+  tunnelCheckMilliseconds: 10_000,
+  probeMilliseconds: 10_000,
 };
 
 export interface EdgeConfig {

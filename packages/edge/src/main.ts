@@ -28,7 +28,7 @@ import { keyFileName } from './sync/enroll.ts';
 import { createKeyAlarm } from './sync/key-alarm.ts';
 import { createReporter } from './sync/reporter.ts';
 import { followStream } from './sync/stream.ts';
-import type { TunnelReconciler } from './tunnels/port.ts';
+import { openTunnels } from './tunnels/open.ts';
 
 export type { EdgeConfig, EdgeIntervals } from './config.ts';
 export { commandInNamespace } from './netns.ts';
@@ -69,8 +69,18 @@ export async function startEdge(config: EdgeConfig): Promise<EdgeHandle> {
   const record = openTableRecord(config.stateDirectory);
   const newCompiler = (): Compiler => createCompiler({ ingressDevices: config.ingressDevices ?? [] });
   const enforcement = access.kernel && enforcementOf(access.kernel, counters, record, newCompiler, config);
-  /** Undefined: this release makes no tunnels, and reports so by reporting no such capability. */
-  const tunnels = undefined as TunnelReconciler | undefined;
+  const tunnels =
+    access.kernel &&
+    openTunnels(
+      {
+        nftVersion: access.kernel.driver.version,
+        checkMilliseconds: intervals.tunnelCheckMilliseconds,
+        retryMilliseconds: intervals.retryMilliseconds,
+        probeMilliseconds: intervals.probeMilliseconds,
+        logger,
+      },
+      { changed: () => reporter.acknowledge() },
+    );
   const kinds = access.kernel ? await tryFilterKinds(access.kernel.driver, newCompiler) : untriedKinds;
   const needsDevices = ingressObstacle(config.ingressDevices ?? []);
   let left: string | undefined;

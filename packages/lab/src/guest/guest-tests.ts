@@ -3,6 +3,7 @@
  * guest that ends early, or tells of no test, fails.
  */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { TestLine } from './event-lines.ts';
@@ -14,12 +15,18 @@ export interface GuestTests {
   /** The tests run there, to be in the checkout. */
   readonly directory: string;
   readonly memoryMegabytes?: number;
+  readonly modules: readonly string[];
+  readonly near: readonly string[];
+  /** Programs that the tests start, besides their own file: compiled beforehand, because the guest takes ten times longer. */
+  readonly programs: readonly string[];
   readonly deadlineMilliseconds: number;
 }
 
 const ownNode = process.execPath;
+const compiled = join(import.meta.dirname, '..', '..', '..', '..', '.cache', 'guest-compiled');
 
 export async function runTestsInGuest(context: TestContext, tests: GuestTests): Promise<void> {
+  compile(tests.programs);
   const told: TestLine[] = [];
   const other: string[] = [];
   const outcome = await runGuest({
@@ -30,7 +37,9 @@ export async function runTestsInGuest(context: TestContext, tests: GuestTests): 
       ...['--test-reporter-destination', 'stdout', tests.file],
     ],
     directory: tests.directory,
-    environment: { LEVEE_IN_GUEST: '1', NODE_COMPILE_CACHE: '/tmp/compiled' },
+    environment: { NODE_COMPILE_CACHE: compiled },
+    modules: tests.modules,
+    near: [...tests.near, compiled],
     memoryMegabytes: tests.memoryMegabytes ?? 1024,
     processors: 2,
     deadlineMilliseconds: tests.deadlineMilliseconds,
@@ -57,6 +66,15 @@ export async function runTestsInGuest(context: TestContext, tests: GuestTests): 
     told.some(({ kind }) => kind !== 'say'),
     `the guest told of no test:\n${rest}`,
   );
+}
+
+/** Node keeps what it made of each source by its path and content, and takes it up in the guest, where both are the same. */
+function compile(programs: readonly string[]): void {
+  const script = 'for (const file of process.argv.slice(1)) await import(file); process.exit()';
+  execFileSync(ownNode, ['--input-type=module', '-e', script, ...programs], {
+    env: { ...process.env, NODE_COMPILE_CACHE: compiled },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
 }
 
 function readLine(text: string): TestLine | undefined {

@@ -4,8 +4,8 @@
  * the job writes is gone with it.
  */
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { basename } from 'node:path';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { type ArchiveEntry, writeArchive } from './cpio-archive.ts';
 import type { GuestKernel } from './guest-kernel.ts';
@@ -22,12 +22,16 @@ export interface GuestJob {
   readonly command: readonly string[];
   readonly directory: string;
   readonly environment: Readonly<Record<string, string>>;
+  /** Kernel modules that the job is sure to need: together they load ten times faster than one by one on demand. */
+  readonly modules: readonly string[];
+  /** Absolute paths of files and folders that are brought into memory: each file over 9p costs the guest milliseconds. */
+  readonly near: readonly string[];
 }
 
 export function buildInitramfs(kernel: GuestKernel, job: GuestJob): Buffer {
   const modules = moduleFiles(kernel, bootModules);
   const entries: ArchiveEntry[] = [
-    ...['bin', 'dev', 'proc', 'sys', 'modules', 'host', 'layer', 'root'].map((path) => ({ path })),
+    ...['bin', 'dev', 'proc', 'sys', 'modules', 'host', 'layer', 'near', 'root'].map((path) => ({ path })),
     { path: 'bin/busybox', content: readFileSync(busybox), executable: true },
     {
       path: 'load',
@@ -44,6 +48,7 @@ export function buildInitramfs(kernel: GuestKernel, job: GuestJob): Buffer {
       executable: true,
     },
     ...modules.map((file) => ({ path: `modules/${basename(file)}`, content: readFileSync(file) })),
+    ...nearEntries(job.near),
   ];
   return gzipSync(writeArchive(entries), { level: 1 });
 }
@@ -53,6 +58,28 @@ function moduleFiles({ moduleRoot, release }: GuestKernel, names: readonly strin
   const args = ['-d', moduleRoot, '-S', release, '--all', '--show-depends', ...names];
   const shown = execFileSync('modprobe', args, { encoding: 'utf8' });
   return [...new Set(shown.split('\n').flatMap((line) => /^insmod (\S+)/.exec(line)?.[1] ?? []))];
+}
+
+/** The same paths below `near`, which lies above the host's files. */
+function nearEntries(paths: readonly string[]): ArchiveEntry[] {
+  const entries = new Map<string, ArchiveEntry>();
+  const add = (path: string): void => {
+    for (let end = path.indexOf('/', 1); end > 0; end = path.indexOf('/', end + 1)) {
+      const folder = `near${path.slice(0, end)}`;
+      if (!entries.has(folder)) entries.set(folder, { path: folder });
+    }
+    entries.set(`near${path}`, { path: `near${path}`, content: readFileSync(path) });
+  };
+  for (const path of paths) {
+    if (statSync(path).isFile()) {
+      add(path);
+      continue;
+    }
+    for (const entry of readdirSync(path, { recursive: true, withFileTypes: true })) {
+      if (entry.isFile()) add(join(entry.parentPath, entry.name));
+    }
+  }
+  return [...entries.values()];
 }
 
 /**
@@ -68,12 +95,13 @@ function initScript(modules: readonly string[], { moduleRoot, release }: GuestKe
     ...modules.map((file) => `insmod /modules/${file}`),
     `mount -t 9p -o trans=virtio,version=9p2000.L,ro,msize=1048576,cache=loose ${hostTag} /host`,
     'mount -t tmpfs layer /layer; mkdir /layer/upper /layer/work',
-    'mount -t overlay -o lowerdir=/host,upperdir=/layer/upper,workdir=/layer/work overlay /root',
+    'mount -t overlay -o lowerdir=/near:/host,upperdir=/layer/upper,workdir=/layer/work overlay /root',
     'for at in proc sys dev; do mount --bind /$at /root/$at; done',
-    'mount -t tmpfs run /root/run; mount -t tmpfs tmp /root/tmp; chmod 1777 /root/tmp',
+    'mount -t tmpfs run /root/run',
     'mkdir -p /root/lib/modules',
     `ln -s ${quoted(`${moduleRoot}/lib/modules/${release}`)} /root/lib/modules/${release}`,
     'echo /load >/proc/sys/kernel/modprobe',
+    ...(job.modules.length > 0 ? [`/load -a ${job.modules.join(' ')}`] : []),
     'stty -F /dev/ttyS1 raw',
     'export HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
     ...variables,

@@ -1,0 +1,93 @@
+/**
+ * Links, addresses and routes by ip(8): listings as JSON, changes as one batch. Owns the program's options and the
+ * reading of what it writes. Never goes through a shell; the lines go in by standard input.
+ */
+import { spawn } from 'node:child_process';
+import { type IpRecord, readLinks } from './listing.ts';
+import type { LinkDriver } from './port.ts';
+
+/** A batch of a thousand deletions takes 15 s, on a busy machine longer. */
+const patienceMilliseconds = 120_000;
+/** What ip ends with when a line of a batch failed and the others were run nevertheless. */
+const someFailed = 1;
+
+interface Ended {
+  readonly status: number | null;
+  readonly output: string;
+  readonly message: string;
+}
+
+/** `protocol`: the number that routes of ours carry. */
+export function openLinkCommand(protocol: number): LinkDriver {
+  return {
+    async look() {
+      const family = (option: '-4' | '-6') =>
+        list([option, '-json', 'route', 'show', 'table', 'main', 'proto', String(protocol)]);
+      const [links, ipv4, ipv6] = await Promise.all([
+        list(['-details', '-json', 'address', 'show']),
+        family('-4'),
+        family('-6'),
+      ]);
+      return readLinks(links, [...ipv4, ...ipv6]);
+    },
+    async isLocal(address) {
+      const [found] = await list(['-json', 'route', 'get', address]);
+      return found?.type === 'local' || found?.dev === 'lo';
+    },
+    async run(lines) {
+      if (lines.length === 0) return [];
+      const { status, message } = await ip(['-force', '-batch', '-'], `${lines.join('\n')}\n`);
+      if (status === 0) return lines.map(() => undefined);
+      if (status !== someFailed) throw new Error(`ip gave up: ${message || `status ${status}`}`);
+      return failuresOf(message, lines.length);
+    },
+  };
+}
+
+async function list(args: readonly string[]): Promise<readonly IpRecord[]> {
+  const { status, output, message } = await ip(args, '');
+  if (status !== 0) throw new Error(`ip ${args.join(' ')}: ${message || `status ${status}`}`);
+  return output.trim() === '' ? [] : (JSON.parse(output) as IpRecord[]);
+}
+
+/** What is said before "Command failed -:N" belongs to line N, counted from 1. */
+export function failuresOf(message: string, count: number): readonly (string | undefined)[] {
+  const failures: (string | undefined)[] = Array.from({ length: count });
+  let said: string[] = [];
+  for (const line of message.split('\n')) {
+    const number = /^Command failed -:(\d+)$/.exec(line)?.[1];
+    if (number === undefined) {
+      said.push(line.replace(/^(?:RTNETLINK answers|Error): /, '').trim());
+      continue;
+    }
+    failures[Number(number) - 1] = said.filter((each) => each !== '').join('; ') || 'ip did not say why';
+    said = [];
+  }
+  return failures;
+}
+
+function ip(args: readonly string[], input: string): Promise<Ended> {
+  return new Promise((resolve, reject) => {
+    const child = spawn('ip', args, {
+      stdio: ['pipe', 'pipe', 'pipe'],
+      timeout: patienceMilliseconds,
+      killSignal: 'SIGKILL',
+      env: { ...process.env, LC_ALL: 'C' },
+    });
+    const output: Buffer[] = [];
+    const message: Buffer[] = [];
+    child.stdout.on('data', (chunk: Buffer) => output.push(chunk));
+    child.stderr.on('data', (chunk: Buffer) => message.push(chunk));
+    child.on('error', (error) => reject(new Error(`ip (Debian package iproute2) cannot be run: ${error.message}`)));
+    child.on('close', (status) =>
+      resolve({
+        status,
+        output: Buffer.concat(output).toString(),
+        message: Buffer.concat(message).toString().trim(),
+      }),
+    );
+    // What ends early closes its input; what it says arrives by `close`.
+    child.stdin.on('error', () => undefined);
+    child.stdin.end(input);
+  });
+}

@@ -1,0 +1,53 @@
+/** Reads what `ip -json` lists. Owns the names of its fields; what it does not know it leaves aside. */
+import type { Link, Route } from './port.ts';
+
+export type IpRecord = Readonly<Record<string, unknown>>;
+
+/** `links`: of `ip -details -json address show`; `routes`: of `ip -json route show`, either family. */
+export function readLinks(links: readonly IpRecord[], routes: readonly IpRecord[]): readonly Link[] {
+  const byDevice = new Map<string, Route[]>();
+  for (const record of routes) {
+    const device = text(record.dev);
+    const prefix = routePrefix(text(record.dst));
+    if (device === undefined || prefix === undefined) continue;
+    const known = byDevice.get(device);
+    const route = { prefix, via: text(record.gateway) };
+    if (known) known.push(route);
+    else byDevice.set(device, [route]);
+  }
+  return links.flatMap((record) => {
+    const name = text(record.ifname);
+    return name === undefined ? [] : [linkOf(name, record, byDevice.get(name) ?? [])];
+  });
+}
+
+function linkOf(name: string, record: IpRecord, routes: readonly Route[]): Link {
+  const info = (record.linkinfo ?? {}) as IpRecord;
+  const flags = Array.isArray(record.flags) ? record.flags : [];
+  const addresses = Array.isArray(record.addr_info) ? (record.addr_info as IpRecord[]) : [];
+  return {
+    name,
+    alias: text(record.ifalias),
+    kind: text(info.info_kind),
+    up: flags.includes('UP'),
+    mtu: Number(record.mtu),
+    group: record.group === 'default' ? 0 : Number(record.group),
+    details: (info.info_data ?? {}) as IpRecord,
+    addresses: addresses.flatMap((each) => {
+      const local = text(each.local);
+      return local === undefined || each.scope === 'link' ? [] : [`${local}/${each.prefixlen}`];
+    }),
+    routes,
+  };
+}
+
+/** A single address is listed without its length. */
+function routePrefix(destination: string | undefined): string | undefined {
+  if (destination === undefined || destination.includes('/')) return destination;
+  if (destination === 'default') return undefined;
+  return `${destination}/${destination.includes(':') ? 128 : 32}`;
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
