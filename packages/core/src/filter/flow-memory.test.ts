@@ -28,6 +28,12 @@ for (const [what, packets, states] of [
   ['an answer to nothing', [back(tcp(0x12))], 'invalid'],
   ['a reset of nothing', [out(tcp(4))], 'invalid'],
   ['flags that nobody sets together', [out(tcp(2)), back(tcp(0x12)), out(tcp(0x29))], 'new established invalid'],
+  [
+    'a SYN-ACK of who began',
+    [out(tcp(0x10)), out(tcp(0x12)), back(tcp(0x10)), out(tcp(0x12))],
+    'new invalid established invalid',
+  ],
+  ['a reset before the answer', [out(tcp(2)), out(tcp(4)), out(tcp(2))], 'new new new'],
   ['a SYN after a reset', [out(tcp(2)), back(tcp(0x14)), out(tcp(2))], 'new established new'],
   ['echoes', [out(echo(8)), back(echo(0)), out(echo(8))], 'new established established'],
   ['an echo that nobody asked for', [out(echo(0))], 'invalid'],

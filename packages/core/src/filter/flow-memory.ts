@@ -51,14 +51,19 @@ export function createFlowMemory(): FlowMemory {
   };
 }
 
+/** The table tcp_conntracks of nf_conntrack_proto_tcp.c, as far as a packet's own flags and an answer decide. */
 function stateWithin(flow: Flow, sender: string, packet: Packet): ConnectionState {
-  if (packet.tcpFlags !== undefined && !isSensible(packet.tcpFlags)) return 'invalid';
+  const flags = packet.tcpFlags;
+  if (flags !== undefined && !isSensible(flags)) return 'invalid';
   if (sender !== flow.origin) {
     flow.answered = true;
     return 'established';
   }
+  // Whoever began does not answer himself.
+  if (flags !== undefined && (flags & (syn | ack)) === (syn | ack)) return 'invalid';
   if (flow.answered) return 'established';
-  return flow.handshake && !opens(packet) ? 'invalid' : 'new';
+  const goesOn = opens(packet) || (flags !== undefined && (flags & rst) !== 0);
+  return flow.handshake && !goesOn ? 'invalid' : 'new';
 }
 
 /** What may be a flow's first packet: of TCP a SYN, or a segment in the middle of a flow that began before. */
