@@ -311,7 +311,7 @@ describe('an edge on the real kernel', { skip }, () => {
     await controlPlane.cut();
     const edge = await start();
     assert.equal(kernelTable(), freshTable([ruleOf(0)]));
-    assert.equal(edge.applied, head.cursor);
+    await until('that is known to be in force', () => edge.applied === head.cursor);
     await controlPlane.restore();
     await until('kinds are reported', () => controlPlane.reports.at(-1)?.capabilities !== undefined);
     assert.equal(kernelTable(), freshTable(controlPlane.entries.values()));

@@ -253,12 +253,16 @@ export function createEnforcer(options: EnforcerOptions): Enforcer {
       tunnels: wantedTunnels.tunnels,
     };
     const remembered = remember(work, next);
-    wantedTunnels.handOver(remembered);
     if (nothing) {
+      wantedTunnels.handOver(remembered);
       await remembered;
       state = next;
     } else if (enforcement && asked !== undefined) {
-      const outcome = await install(named, asked);
+      // During a full load nobody listens for what others do: a transaction about tunnels would pass for drift.
+      const isLoad = unsettled === 'all';
+      const installing = install(named, asked);
+      wantedTunnels.handOver(isLoad ? Promise.all([remembered, installing]) : remembered);
+      const outcome = await installing;
       await remembered;
       const mark = settle(outcome, named, asked);
       state = { ...next, mark, refused: Object.fromEntries(refused) };
@@ -318,14 +322,8 @@ export function createEnforcer(options: EnforcerOptions): Enforcer {
       await enforcement.adopted();
       statistics.adoptions += 1;
       unsettled = new Set(point.namedLater);
-      logger.info(
-        {
-          rules: point.entries.size - understood.filterCount,
-          filters: understood.filterCount,
-          behind: point.namedLater.size,
-        },
-        'took over the table in the kernel',
-      );
+      const [entries, behind] = [point.entries.size, point.namedLater.size];
+      logger.info({ entries, behind }, 'took over the table in the kernel');
     } else {
       unsettled = 'all';
     }
@@ -335,6 +333,9 @@ export function createEnforcer(options: EnforcerOptions): Enforcer {
     state = latest;
     refused = new Map(Object.entries(latest.refused));
     desired = createDesiredEntries(obstacle, objects.entries, leftOut);
+    // A state of rules alone that holds no tunnels does not say that there were none.
+    if (latest.complete || objects.tunnels.size > 0) wantedTunnels.restore(objects.tunnels);
+    count();
     queue = createWorkQueue(latest);
     progress.begin(latest, wantedTunnels.token);
   };
@@ -343,18 +344,11 @@ export function createEnforcer(options: EnforcerOptions): Enforcer {
     async start() {
       const loaded = store.load();
       if (loaded) await restore(loaded);
-      // A state of rules alone that holds no tunnels does not say that there were none.
-      const known = state && (state.complete || state.tunnels.size > 0) ? new Map(state.tunnels) : undefined;
-      tunnelsStarted = wantedTunnels.start(known).then(() => options.settled(reached()?.cursor));
-      if (loaded === undefined) return;
-      count();
       if (unsettled === 'all' || unsettled.size > 0) {
         batcher.wake();
         await batcher.idle();
-        return;
-      }
-      progress.entriesDone();
-      options.settled(reached()?.cursor);
+      } else progress.entriesDone();
+      tunnelsStarted = wantedTunnels.start().then(() => options.settled(reached()?.cursor));
     },
     get tunnelsStarted() {
       return tunnelsStarted;

@@ -14,7 +14,8 @@ const none = new Map<string, AgentTunnel>();
 test('the reconciler hears of a change once the journal is written, not before', async () => {
   const world = createFakeTunnels();
   const wanted = createWantedTunnels(world.open({ changed: () => undefined }));
-  await wanted.start(mapOf(tunnelOf(1)));
+  wanted.restore(mapOf(tunnelOf(1)));
+  await wanted.start();
   wanted.change(mapOf(tunnelOf(2)), [uuidOf(1)]);
   const written = Promise.withResolvers<void>();
   wanted.handOver(written.promise);
@@ -29,7 +30,8 @@ test('what is wanted while the first look at the kernel goes on is told after it
   const world = createFakeTunnels();
   world.held = true;
   const wanted = createWantedTunnels(world.open({ changed: () => undefined }));
-  const started = wanted.start(mapOf(tunnelOf(1)));
+  wanted.restore(mapOf(tunnelOf(1)));
+  const started = wanted.start();
   wanted.change(mapOf(tunnelOf(2)), []);
   wanted.handOver(Promise.resolve());
   wanted.change(none, [uuidOf(1)]);
@@ -43,7 +45,8 @@ test('what is wanted while the first look at the kernel goes on is told after it
 
 test('a removal of something else tells the reconciler nothing', async () => {
   const wanted = createWantedTunnels(createFakeTunnels().open({ changed: () => undefined }));
-  await wanted.start(mapOf(tunnelOf(1)));
+  wanted.restore(mapOf(tunnelOf(1)));
+  await wanted.start();
   wanted.change(none, [uuidOf(7)]);
   assert.equal(wanted.token, 0);
   assert.equal(wanted.applied, 0);
@@ -52,7 +55,7 @@ test('a removal of something else tells the reconciler nothing', async () => {
 test('where nothing is known, nothing is said to be wanted until all is told', async () => {
   const world = createFakeTunnels();
   const wanted = createWantedTunnels(world.open({ changed: () => undefined }));
-  await wanted.start(undefined);
+  await wanted.start();
   wanted.change(mapOf(tunnelOf(2)), []);
   assert.equal(wanted.token, 0);
   wanted.replace(mapOf(tunnelOf(3)));
@@ -63,7 +66,7 @@ test('where nothing is known, nothing is said to be wanted until all is told', a
 
 test('without a reconciler tunnels are noted, and hold nothing up', async () => {
   const wanted = createWantedTunnels(undefined);
-  await wanted.start(undefined);
+  await wanted.start();
   wanted.replace(mapOf(tunnelOf(1)));
   wanted.handOver(Promise.resolve());
   assert.equal(wanted.tunnels.size, 1);

@@ -11,14 +11,16 @@ export interface WantedTunnels {
   readonly token: number;
   /** Everything up to that token is done; always so where tunnels are not made at all. */
   readonly applied: number;
-  /** What the last run left; undefined: nothing is known, and what is there stays. Resolves once it is in force. */
-  start(known: Map<string, AgentTunnel> | undefined): Promise<void>;
+  /** What the last run left; without it nothing is known, and what is there stays. */
+  restore(tunnels: Map<string, AgentTunnel>): void;
+  /** Resolves once what is known is in force. */
+  start(): Promise<void>;
   /** All of them anew. */
   replace(tunnels: Map<string, AgentTunnel>): void;
   /** uuids that are not tunnels' are passed over. */
   change(upsert: ReadonlyMap<string, AgentTunnel>, remove: Iterable<string>): void;
   /** Tells the reconciler what has changed since the last call, once `written` is over. */
-  handOver(written: Promise<void>): void;
+  handOver(written: Promise<unknown>): void;
 }
 
 export function createWantedTunnels(reconciler: TunnelReconciler | undefined): WantedTunnels {
@@ -40,11 +42,13 @@ export function createWantedTunnels(reconciler: TunnelReconciler | undefined): W
       if (reconciler === undefined) return Number.POSITIVE_INFINITY;
       return started ? reconciler.applied : -1;
     },
-    start(before) {
-      known = before !== undefined;
-      tunnels = before ?? tunnels;
+    restore(before) {
+      tunnels = before;
+      known = true;
+    },
+    start() {
       const begin = async (): Promise<void> => {
-        await reconciler?.start(before && new Map(before));
+        await reconciler?.start(known ? new Map(tunnels) : undefined);
         started = true;
       };
       starting = begin();

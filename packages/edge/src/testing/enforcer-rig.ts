@@ -12,7 +12,7 @@ import { createFakeNft, type FakeNft } from '../drivers/nft/fake.ts';
 import { understand } from '../plan/desired.ts';
 import { createEnforcer, type Enforcer } from '../plan/enforcer.ts';
 import { ingressObstacle } from '../plan/ingress.ts';
-import { createInstaller } from '../plan/installer.ts';
+import { createInstaller, type Installed, type Installer } from '../plan/installer.ts';
 import { createMarks, readMark } from '../plan/mark.ts';
 import { type AgentEntry, type AgentObjects, isAgentFilter } from '../state/objects.ts';
 import { openStateStore, type StateStore } from '../state/store.ts';
@@ -62,6 +62,10 @@ const positionOf = (cursor: string): number => Number(cursor.split('.')[1]);
 /** Of one process. */
 interface Life {
   dying: 'before' | 'after' | undefined;
+  /** A change is on its way into the table. */
+  installing: boolean;
+  /** The last position whose table was seen in force. */
+  tableAt: number;
   readonly dead: boolean;
   readonly death: Promise<void>;
   die(): void;
@@ -72,6 +76,8 @@ function newLife(): Life {
   let dead = false;
   return {
     dying: undefined,
+    installing: false,
+    tableAt: -1,
     get dead() {
       return dead;
     },
@@ -151,14 +157,18 @@ export async function createRig({ foldAboveBytes = 600, ingressDevices = [] }: R
 
   /** What is acknowledged must be done; what comes later may be, too. */
   const check = (applied: string | undefined): void => {
-    if (applied === undefined) return;
-    const at = positionOf(applied);
-    const later = states.filter(({ position }) => position >= at);
-    const table = world.dump(tableName, markSetName);
-    if (later.some((state) => state.table === table)) meddled = false;
-    else if (!meddled) lies.push(`table at ${applied}`);
+    const at = applied === undefined ? -1 : positionOf(applied);
+    // Between two transactions of one change the table is neither the one nor the other.
+    if (!life.installing) {
+      const table = world.dump(tableName, markSetName);
+      const reached = states.findLast((state) => state.table === table)?.position ?? -1;
+      if (reached >= Math.max(0, at)) meddled = false;
+      else if (applied !== undefined && !meddled) lies.push(`table at ${applied}`);
+      life.tableAt = Math.max(life.tableAt, reached);
+    } else if (at > life.tableAt && !meddled) lies.push(`table on its way to ${applied}`);
     const present = textOf(tunnels.devices);
-    if (!later.some((state) => state.tunnels === present)) lies.push(`tunnels at ${applied}`);
+    const isMet = states.some((state) => state.position >= at && state.tunnels === present);
+    if (applied !== undefined && !isMet) lies.push(`tunnels at ${applied}`);
   };
 
   const start = async (): Promise<void> => {
@@ -190,9 +200,31 @@ export async function createRig({ foldAboveBytes = 600, ingressDevices = [] }: R
       afterFlush: () => undefined,
       own: (work) => work(),
     });
+    const noted = async (work: () => Promise<Installed>): Promise<Installed> => {
+      own.installing = true;
+      const outcome = await work();
+      own.installing = false;
+      return outcome;
+    };
+    const watched: Installer = {
+      get compiler() {
+        return installer.compiler;
+      },
+      get mark() {
+        return installer.mark;
+      },
+      adopt: installer.adopt,
+      change: (delta, mark) => noted(() => installer.change(delta, mark)),
+      replace: (entries, mark) => noted(() => installer.replace(entries, mark)),
+    };
     enforcer = createEnforcer({
       store,
-      enforcement: { installer, marks, readMark: () => readMark(driver, kernel), adopted: async () => undefined },
+      enforcement: {
+        installer: watched,
+        marks,
+        readMark: () => readMark(driver, kernel),
+        adopted: async () => undefined,
+      },
       tunnels: tunnels.open({ changed: () => settled(enforcer?.applied) }, () => !own.dead),
       obstacle: ingressObstacle(ingressDevices),
       batchMilliseconds: 0,
@@ -202,6 +234,8 @@ export async function createRig({ foldAboveBytes = 600, ingressDevices = [] }: R
     });
     const starting = enforcer.start();
     await Promise.race([starting, own.death]);
+    // What was taken over as it is, before anything else is asked of the table.
+    if (!own.dead) check(undefined);
   };
   const told = (entries: readonly AgentEntry[], present: readonly AgentTunnel[]): AgentObjects =>
     tellsAll ? objectsOf(entries, present) : rulesAlone(entries.filter((entry) => !isAgentFilter(entry)));
