@@ -15,7 +15,7 @@ export class Nginx {
 
   static async start(path: FilteredPath): Promise<Nginx> {
     const directory = mkdtempSync(join(tmpdir(), 'levee-nginx-'));
-    for (const name of ['files', 'temporary']) mkdirSync(join(directory, name));
+    for (const name of ['files/put', 'temporary']) mkdirSync(join(directory, name), { recursive: true });
     const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
       (name) => `${name}_temp_path ${directory}/temporary/${name};`,
     );
@@ -54,9 +54,9 @@ export class Nginx {
     writeFileSync(join(this.#directory, 'files', name), content);
   }
 
-  /** What was put as `/put/<name>`. */
-  received(name: string): Uint8Array {
-    return readFileSync(join(this.#directory, 'files', 'put', name));
+  /** Of its directory; what was put as `/put/<name>` is `files/put/<name>`. */
+  file(name: string): Uint8Array {
+    return readFileSync(join(this.#directory, name));
   }
 
   [Symbol.dispose](): void {

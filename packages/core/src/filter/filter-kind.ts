@@ -68,6 +68,11 @@ export interface KindEnforcement {
     | { readonly seconds: number; readonly sources: number }
     | { readonly seconds: number; readonly flows: number };
   readonly meters: readonly KindMeter[];
+  /**
+   * Of kinds with a SYN proxy: the meter that counts the connections which the router opens for clients that have brought back
+   * a cookie; a source above it is `refused` for so long. Nobody is counted by packets that bear his address without him.
+   */
+  readonly openings?: { readonly meter: string; readonly refusedSeconds: number };
   /** The meaning: decides one packet that the filter looks at. Never reads how it is compiled. */
   readonly judge: (view: FilterView) => FilterFinding;
   /** The same in nft's words, by transport; a packet that gets past the last line is discarded. */

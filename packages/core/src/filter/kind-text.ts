@@ -16,6 +16,8 @@ export interface KindText {
   readonly established: string;
   readonly known: string;
   readonly settling: string;
+  /** The source has lately opened more connections than the kind's `openings` allow. */
+  readonly refused: string;
   /**
    * Remembers the source or flow, or goes on remembering it. Stands before the statement that ends the line. Where nothing
    * more can be remembered, the line does not match: what follows has to decide the same.

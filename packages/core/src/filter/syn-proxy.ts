@@ -56,22 +56,18 @@ export function judgeBehindProxy({ packet, payload, established, settling }: Fil
  * answer is the proxy's own: its SYN or the answer was lost, and the client's probe of the closed window has the
  * proxy's hook send it again.
  */
-export function compileBehindProxy({
-  above,
-  branch,
-  discard,
-  established,
-  family,
-  pass,
-  settling,
-}: KindText): string[] {
-  const proxy = `${family === 6 ? `${asVerified6} ` : ''}synproxy mss ${offeredMss[family]} wscale ${offeredWindowScale} timestamp sack-perm`;
+export function compileBehindProxy(text: KindText, bound?: 'bounds openings'): string[] {
+  const { above, branch, discard, established, family, pass, refused, settling } = text;
+  const offered = `mss ${offeredMss[family]} wscale ${offeredWindowScale} timestamp sack-perm`;
+  const proxy = `${family === 6 ? `${asVerified6} ` : ''}synproxy ${offered}`;
   const emptyOrNot = hasFlags(ack, syn | rst | fin);
+  // Who is refused takes the connection for open: a reset tells.
+  const answers = [...(bound ? [`${emptyOrNot} ${refused} reject with tcp reset`] : []), `${emptyOrNot} ${proxy}`];
   const allowed = branch('settled', [`${above(settlingMeter.name)} ${discard}`, pass]);
   const unsettled = branch('settling', [
     // A header of fewer than 20 octets shows no payload; loads of one octet are safe behind a load of three.
     `${emptyOrNot} @th,96,8 >= 0x50 @ih,0,8 & 0 == 0 ${allowed}`,
-    `${emptyOrNot} ${proxy}`,
+    ...answers,
     `${hasFlags(fin | ack, syn | rst)} ${allowed}`,
     `${hasFlags(rst, syn | fin | urg)} ${allowed}`,
     `${hasFlags(syn | ack, fin | rst | urg)} ${allowed}`,
@@ -81,6 +77,6 @@ export function compileBehindProxy({
     `${hasFlags(syn, fin | rst | ack)} ${proxy}`,
     `${settling} ${unsettled}`,
     `ct status & 8 == 8 ${emptyOrNot} ${pass}`,
-    `${emptyOrNot} ${proxy}`,
+    ...answers,
   ];
 }

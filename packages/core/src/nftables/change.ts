@@ -11,18 +11,29 @@ import { exchangeLayouts } from './exchange-layouts.ts';
 import { exchangeProgram } from './exchange-program.ts';
 import type { Journal } from './journal.ts';
 import { planeLetters, type Site } from './layout.ts';
-import { prefixKey, preroutingHookChain, synDispatchChain, trackChain, trackedSet } from './names.ts';
+import {
+  openingDispatchChain,
+  openingMap,
+  outputHookChain,
+  prefixKey,
+  preroutingHookChain,
+  synDispatchChain,
+  synMap,
+  trackChain,
+  trackedSet,
+} from './names.ts';
 import {
   destinationChains,
+  dispatchLines,
   families,
-  synDispatchLines,
+  outputLines,
   trackedSetDefinition,
   trackingLines,
   trackLines,
 } from './skeleton.ts';
 import type { State } from './state.ts';
+import { exchangeSynChains } from './syn-chains.ts';
 import type { Transaction } from './transaction.ts';
-import { exchangeUntrackedSyns } from './untracked-syns.ts';
 import { countLength, type Work } from './work.ts';
 
 export interface Delta {
@@ -66,7 +77,10 @@ export function variableChains(state: State): Map<string, readonly string[]> {
   }
   const syns = lengthsByFamily(state.synLengths);
   chains.set(preroutingHookChain, trackingLines(lengthsByFamily(state.trackedLengths), syns));
-  chains.set(synDispatchChain, synDispatchLines(syns));
+  chains.set(synDispatchChain, dispatchLines(synMap, syns));
+  const openings = lengthsByFamily(state.openingLengths);
+  chains.set(outputHookChain, outputLines(syns, openings));
+  chains.set(openingDispatchChain, dispatchLines(openingMap, openings));
   chains.set(trackChain, trackLines(state.needs.has('fragment marks')));
   return chains;
 }
@@ -140,7 +154,7 @@ function exchangeSites(work: Work, touched: ReadonlyMap<string, Touched>): Site[
     const kept = before?.entries.filter((entry) => !leaving.has(entry.uuid)) ?? [];
     const entries = coming.length > 0 ? [...kept, ...coming].sort(compareEntries) : kept;
     work.journal.putPrefix(sites, prefix, entries.length > 0 ? { key, prefix, entries } : undefined);
-    exchangeUntrackedSyns(work, { key, prefix, entries }, before?.entries ?? []);
+    exchangeSynChains(work, { key, prefix, entries }, before?.entries ?? []);
     if ((before === undefined) === (entries.length === 0)) continue;
     const parent = sites.covering(prefix).findLast((entry) => entry.prefix.length < prefix.length);
     if (parent) parents.push(parent.value);

@@ -32,6 +32,11 @@ export function filterLine(filter: Filter): string {
   return `jump ${filterChain('in', filter.uuid)}`;
 }
 
+/** Where connections are counted that the router opens for clients; undefined: the kind does not count them. */
+export function openingLine({ kind, uuid }: Filter): string | undefined {
+  return kind.enforcement?.openings && `jump ${filterChain('opening', uuid)}`;
+}
+
 /** Throws when the kind is not enforced: who asks has to know. */
 export function filterProgram(filter: Filter): FilterProgram {
   const { kind, uuid } = filter;
@@ -40,6 +45,13 @@ export function filterProgram(filter: Filter): FilterProgram {
   const family = filter.dst.family;
   const verdict = { pass: filterChain('pass', uuid), discard: filterChain('discard', uuid) };
   const branches: OwnChain[] = [];
+  const above = (name: string): string => {
+    const meter = enforcement.meters.find((each) => each.name === name);
+    if (meter === undefined) throw new Error(`${kind.name} has no meter ${name}`);
+    const key = meter.of === 'source' ? peers(family) : destination(family);
+    const rate = `${meter.packetsPerSecond}/second burst ${meter.burst} packets`;
+    return `update @${filterSet(`meter_${name}`, uuid)} { ${key} limit rate over ${rate} }`;
+  };
   const lines = enforcement.compile({
     family,
     filter,
@@ -49,13 +61,8 @@ export function filterProgram(filter: Filter): FilterProgram {
     known: `${memoryKey(enforcement, family)} @${filterSet('known', uuid)}`,
     settling: `meta nfproto @${filterSet('settling', uuid)}`,
     remember: `update @${filterSet('known', uuid)} { ${memoryKey(enforcement, family)} }`,
-    above(name) {
-      const meter = enforcement.meters.find((each) => each.name === name);
-      if (meter === undefined) throw new Error(`${kind.name} has no meter ${name}`);
-      const key = meter.of === 'source' ? peers(family) : destination(family);
-      const rate = `${meter.packetsPerSecond}/second burst ${meter.burst} packets`;
-      return `update @${filterSet(`meter_${name}`, uuid)} { ${key} limit rate over ${rate} }`;
-    },
+    refused: `${peers(family)} @${filterSet('refused', uuid)}`,
+    above,
     branch(name, body) {
       const chain = filterChain(`branch_${name}`, uuid);
       branches.push({ name: chain, lines: [...body, `goto ${verdict.discard}`], counted: false });
@@ -77,10 +84,22 @@ export function filterProgram(filter: Filter): FilterProgram {
       { name: filterChain('in', uuid), lines: entries, counted: false },
       ...bodies,
       ...branches,
+      ...openingChains(filter, enforcement, above),
       { name: verdict.pass, lines: rateLines(filter, verdict.discard), counted: false },
       { name: verdict.discard, lines: ['counter drop'], counted: true },
     ],
   };
+}
+
+function openingChains(
+  { uuid, dst }: Filter,
+  { openings }: KindEnforcement,
+  above: (meter: string) => string,
+): OwnChain[] {
+  if (openings === undefined) return [];
+  const refuse = `update @${filterSet('refused', uuid)} { ${peers(dst.family)} }`;
+  const line = `${above(openings.meter)} ${refuse} goto ${filterChain('discard', uuid)}`;
+  return [{ name: filterChain('opening', uuid), lines: [line], counted: false }];
 }
 
 /** Where the packet is looked at, one entry an alternative. */
@@ -121,7 +140,7 @@ function rateLines(filter: Filter, discardChain: string): string[] {
   return [`limit rate over ${megabits * bytesPerMegabit} bytes/second goto ${discardChain}`];
 }
 
-function filterSets(filter: Filter, { meters, remembers, settles }: KindEnforcement): FilterSet[] {
+function filterSets(filter: Filter, { meters, openings, remembers, settles }: KindEnforcement): FilterSet[] {
   const { uuid, dst } = filter;
   const address = `ipv${dst.family}_addr`;
   const dynamic = (name: string, type: string, most: number, seconds: number): FilterSet => ({
@@ -149,6 +168,10 @@ function filterSets(filter: Filter, { meters, remembers, settles }: KindEnforcem
         ? [`${address} . ${address} . inet_service . inet_service`, remembers.flows]
         : [`${address} . ${address}`, remembers.sources];
     sets.push(dynamic(filterSet('known', uuid), type, most, remembers.seconds));
+  }
+  if (openings) {
+    const type = `${address} . ${address}`;
+    sets.push(dynamic(filterSet('refused', uuid), type, mostRemembered, openings.refusedSeconds));
   }
   if (settles) {
     sets.push({

@@ -17,10 +17,14 @@ export const forwardHookChain = 'hook_forward';
 /** What conntrack sees, and what not. */
 export const preroutingHookChain = 'hook_prerouting';
 export const ingressHookChain = 'hook_ingress';
+/** What the router itself sends in the course of handshakes that it completes for clients. */
+export const outputHookChain = 'hook_output';
 /** Where tracked packets leave the prerouting hook. */
 export const trackChain = 'track';
 /** Picks, by destination, the SYNs that a SYN proxy answers: conntrack must not see them. */
 export const synDispatchChain = 'syns';
+/** Picks, by destination, the SYNs with which the router opens connections for clients, where filters count them. */
+export const openingDispatchChain = 'openings';
 /** Answers and discards: a TCP reset, or ICMP port-unreachable. */
 export const refuseChain = 'refuse';
 /** The transports with ports, as one set: an anonymous set a rule would be listed by nft at every change. */
@@ -73,6 +77,16 @@ export function synMap(family: Family, length: number): string {
 /** Which SYNs to one prefix conntrack does not see. */
 export function synChain(key: string): string {
   return `s${key}`;
+}
+
+/** Verdict map of one prefix length, to the chains that bound connections opened for clients. */
+export function openingMap(family: Family, length: number): string {
+  return `om${family}_${length}`;
+}
+
+/** Which connections to one prefix are counted, and by which filters. */
+export function openingChain(key: string): string {
+  return `o${key}`;
 }
 
 /** Default ports of a kind of filters, where they are many. */

@@ -13,6 +13,9 @@ import {
   forwardHookChain,
   ingressHookChain,
   markSetName,
+  openingDispatchChain,
+  openingMap,
+  outputHookChain,
   type PlaneLetter,
   portTransportsSet,
   preroutingHookChain,
@@ -35,6 +38,8 @@ export const families: readonly Family[] = [4, 6];
  * arrived. NF_IP_PRI_RAW_BEFORE_DEFRAG of linux/netfilter_ipv4.h.
  */
 const beforeDefragmentation = -450;
+/** Of what the router itself sends, there is nothing to put together. NF_IP_PRI_RAW. */
+const beforeConntrack = -300;
 
 /** `{family, length}` of prefixes in use, as `4_24`. */
 export function lengthKey(family: Family, length: number): string {
@@ -54,6 +59,10 @@ export function synMapDefinition(family: Family, length: number): SetDefinition 
   return { name: synMap(family, length), kind: 'map', properties: [`type ipv${family}_addr : verdict`] };
 }
 
+export function openingMapDefinition(family: Family, length: number): SetDefinition {
+  return { name: openingMap(family, length), kind: 'map', properties: [`type ipv${family}_addr : verdict`] };
+}
+
 /** One probe a length, longest first. `lengths` in any order. */
 function destinationLines(letter: PlaneLetter, family: Family, lengths: readonly number[]): string[] {
   return longestFirst(lengths).map(
@@ -71,10 +80,7 @@ export function trackingLines(
   syns: ReadonlyMap<Family, readonly number[]>,
 ): string[] {
   const lines: string[] = [];
-  // RFC 9293, 3.1: of FIN, SYN, RST and ACK in octet 13, SYN alone. Loaded as three octets: see rule-text.ts.
-  if ([...syns.values()].some((lengths) => lengths.length > 0)) {
-    lines.push(`meta l4proto 6 @th,88,24 & 0x17 == 0x02 jump ${synDispatchChain}`);
-  }
+  if (hasAny(syns)) lines.push(`${synAlone} jump ${synDispatchChain}`);
   for (const [family, lengths] of tracked) {
     for (const length of longestFirst(lengths)) {
       for (const side of ['daddr', 'saddr'] as const) {
@@ -85,10 +91,36 @@ export function trackingLines(
   return [...lines, 'fib daddr type != local notrack'];
 }
 
-/** `lengths` in any order; from the chains behind the maps a packet comes back unless its SYN is not to be seen. */
-export function synDispatchLines(lengths: ReadonlyMap<Family, readonly number[]>): string[] {
+/** RFC 9293, 3.1: of FIN, SYN, RST and ACK in octet 13, SYN alone. Loaded as three octets: see rule-text.ts. */
+const synAlone = 'meta l4proto 6 @th,88,24 & 0x17 == 0x02';
+const synAck = 'meta l4proto 6 @th,88,24 & 0x17 == 0x12';
+
+function hasAny(lengths: ReadonlyMap<Family, readonly number[]>): boolean {
+  return [...lengths.values()].some((each) => each.length > 0);
+}
+
+/**
+ * What the router sends in others' names, which its own addresses tell apart. Its answers to SYNs are not for conntrack: a
+ * former connection between the same ports, which is remembered for two minutes, would have the cookie rewritten by the
+ * difference of its own sequence numbers.
+ */
+export function outputLines(
+  syns: ReadonlyMap<Family, readonly number[]>,
+  openings: ReadonlyMap<Family, readonly number[]>,
+): string[] {
+  return [
+    ...(hasAny(syns) ? [`${synAck} fib saddr type != local notrack`] : []),
+    ...(hasAny(openings) ? [`${synAlone} fib saddr type != local jump ${openingDispatchChain}`] : []),
+  ];
+}
+
+/** `lengths` in any order; from the chains behind the maps a packet comes back unless they decide about it. */
+export function dispatchLines(
+  map: (family: Family, length: number) => string,
+  lengths: ReadonlyMap<Family, readonly number[]>,
+): string[] {
   return [...lengths].flatMap(([family, each]) =>
-    longestFirst(each).map((length) => `${masked(family, 'daddr', length)} vmap @${synMap(family, length)}`),
+    longestFirst(each).map((length) => `${masked(family, 'daddr', length)} vmap @${map(family, length)}`),
   );
 }
 
@@ -120,6 +152,7 @@ export function hookDeclarations(ingressDevices: readonly string[]): Map<string,
   const hooks = new Map([
     [forwardHookChain, 'type filter hook forward priority 0; policy accept;'],
     [preroutingHookChain, `type filter hook prerouting priority ${beforeDefragmentation}; policy accept;`],
+    [outputHookChain, `type filter hook output priority ${beforeConntrack}; policy accept;`],
   ]);
   if (ingressDevices.length > 0) {
     const devices = ingressDevices.map(deviceText).join(', ');

@@ -36,6 +36,8 @@ export interface State {
   readonly trackedLengths: Map<string, number>;
   /** Prefixes with SYNs that conntrack must not see, by length key. */
   readonly synLengths: Map<string, number>;
+  /** Prefixes with filters that bound the connections opened for clients, by length key. */
+  readonly openingLengths: Map<string, number>;
   /** Rules in force, by what they make necessary. */
   readonly needs: Map<'fragment marks' | 'ingress', number>;
 }
@@ -63,6 +65,7 @@ export function emptyState(planes: readonly Plane[]): State {
     stateful: new Map(),
     trackedLengths: new Map(),
     synLengths: new Map(),
+    openingLengths: new Map(),
     needs: new Map(),
   };
 }

@@ -15,12 +15,13 @@ export const web: FilterKind = {
   name: 'web',
   label: 'Web server',
   description:
-    'Protects a web server: new TCP connections are answered by SYN cookies and bounded for each source, and UDP ' +
-    'is taken for QUIC and held to its form.',
+    'Protects a web server: TCP as tcp-syn-protect does, with at most 200 new connections a second of one source, and UDP as ' +
+    'quic does. Whoever opens more is refused new ones for 5 seconds, with a reset. Only connections whose client has brought ' +
+    'back its cookie count, so that forged SYNs keep nobody out.',
   limits: [
     'Requests are not looked at: a flood of well-formed ones over real connections is for the server or a proxy ' +
       'before it.',
-    'Many clients behind one address share its limit.',
+    'Many clients behind one address share its limit, of which 1000 connections at once are free.',
     'What is said of tcp-syn-protect and quic holds here too.',
   ],
   families: bothFamilies,
@@ -33,9 +34,16 @@ export const web: FilterKind = {
     tracking: 'all but SYNs',
     settles: true,
     remembers: quicMemory,
-    meters: [...quicMeters, settlingMeter],
+    meters: [
+      // Hundreds of users behind one address open their pages.
+      { name: 'connections', of: 'source', packetsPerSecond: 200, burst: 1000 },
+      ...quicMeters,
+      settlingMeter,
+    ],
+    // The probe with which a client asks whether the window is open comes within a second.
+    openings: { meter: 'connections', refusedSeconds: 5 },
     judge,
-    compile: (text) => ({ tcp: compileBehindProxy(text), udp: compileQuic(text) }),
+    compile: (text) => ({ tcp: compileBehindProxy(text, 'bounds openings'), udp: compileQuic(text) }),
     vectors: webVectors,
   },
 };

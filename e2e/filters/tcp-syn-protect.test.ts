@@ -1,0 +1,43 @@
+/** Guarantees of filter kind 1 with Debian's nginx and curl at both ends of the router, and with forged segments. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { labObstacle } from '@levee/lab/namespace.ts';
+import { assertSurvived, floodWithSyns, showBrowsing, showHandshake, showStrangersDiscarded } from './behind-proxy.ts';
+import { FilteredPath, families } from './filtered-path.ts';
+import { Nginx } from './nginx.ts';
+
+const skip = labObstacle() ?? false;
+const kindId = 1;
+
+test('the router completes handshakes itself, and a web server works behind it', { skip }, async (t) => {
+  await using path = new FilteredPath('synprotect');
+  using nginx = await Nginx.start(path);
+  path.filter(kindId);
+  for (const family of families) {
+    await t.test(`IPv${family}: the server hears of a client that has brought back the cookie`, () =>
+      showHandshake(path, family),
+    );
+    await t.test(`IPv${family}: what belongs to no connection is discarded`, () =>
+      showStrangersDiscarded(path, family),
+    );
+    await t.test(`IPv${family}: curl fetches and puts as without it`, () => showBrowsing(path, nginx, family));
+    await t.test(`IPv${family}: it goes on answering in a flood of SYNs`, async (each) => {
+      const flooded = await floodWithSyns(path, nginx, family);
+      each.diagnostic(JSON.stringify(flooded));
+      assertSurvived(flooded);
+    });
+  }
+});
+
+test('a connection that ran before goes on, and SYNs are answered from the first moment', { skip }, async () => {
+  await using path = new FilteredPath('synsettling');
+  using nginx = await Nginx.start(path);
+  nginx.offer('slow', Buffer.alloc(6_000_000, 'slow'));
+  const args = ['-sS', '-m', '20', '--limit-rate', '6M', '-o', '/dev/null', '-w', '%{size_download}'];
+  const running = path.run(path.client, 'curl', [...args, `http://${'203.0.113.7'}/slow`]);
+  await new Promise((done) => setTimeout(done, 100));
+  path.filter(kindId, {}, { settling: true });
+  await showHandshake(path, 4);
+  path.settle();
+  assert.deepEqual(await running, { code: 0, output: '6000000' });
+});
