@@ -56,7 +56,9 @@ function isVersion(version: number | undefined): boolean {
 }
 
 function compile({ above, branch, discard, known, pass, remember, settling }: KindText) {
-  const go = (...meters: string[]) => [...meters.map((meter) => `${above(meter)} ${discard}`), `${remember} ${pass}`];
+  // Where no more can be remembered, the packet passes all the same.
+  const remembered = [`${remember} ${pass}`, pass];
+  const go = (...meters: string[]) => [...meters.map((meter) => `${above(meter)} ${discard}`), ...remembered];
   const session = branch('session', go('source'));
   const learn = branch('learn', go('source', 'openings'));
   const open = branch('open', [`${above('handshakes')} ${discard}`, `${known} ${remember} ${pass}`, ...go('openings')]);

@@ -62,7 +62,8 @@ function judgeDatagram({ payload, known, settling }: FilterView): FilterFinding 
 
 function compile({ above, branch, discard, established, known, pass, remember, settling }: KindText) {
   const within = (...meters: string[]) => [...meters.map((meter) => `${above(meter)} ${discard}`), pass];
-  const inside = branch('inside', [`${remember} ${pass}`]);
+  // Where no more can be remembered, the packet passes all the same.
+  const inside = branch('inside', [`${remember} ${pass}`, pass]);
   const connection = branch('connection', within('connections'));
   const voice = branch('voice', [`${reaches(mostVoice + 1)} ${discard}`, ...within('voice')]);
   const ping = branch('ping', within('pings', 'strangers'));

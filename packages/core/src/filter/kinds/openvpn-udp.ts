@@ -51,7 +51,9 @@ function judgeReset(payload: Uint8Array, first: number, known: boolean): FilterF
 function compile({ above, branch, discard, known, pass, remember, settling }: KindText) {
   const go = (meters: readonly string[]) => [
     ...meters.map((meter) => `${above(meter)} ${discard}`),
+    // Where no more can be remembered, the packet passes all the same.
     `${remember} ${pass}`,
+    pass,
   ];
   const goOn = branch('session', go(['source']));
   const learn = branch('learn', go(['source', 'openings']));

@@ -57,6 +57,8 @@ function compile({ above, branch, discard, known, pass, remember }: KindText) {
     `${known} ${remember} ${pass}`,
     `${above('openings')} ${discard}`,
     `${remember} ${pass}`,
+    // Where no more can be remembered, the packet passes all the same.
+    pass,
   ]);
   return {
     udp: [

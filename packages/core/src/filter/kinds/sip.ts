@@ -75,6 +75,8 @@ function compile({ above, branch, discard, known, pass, remember }: KindText) {
     `${known} ${remember} ${pass}`,
     `${above('openings')} ${discard}`,
     `${remember} ${pass}`,
+    // Where no more can be remembered, the packet passes all the same.
+    pass,
   ]);
   const keepAlive = branch('alive', [`${above('source')} ${discard}`, `${remember} ${pass}`]);
   const binding = `@ih,0,64 & 0xffff0000ffffffff == 0x000100002112a442 ${wholeWords} ${reaches(20)}`;

@@ -49,7 +49,9 @@ function isMessage(payload: Uint8Array): boolean {
 }
 
 function compile({ above, branch, discard, known, pass, remember, settling }: KindText) {
-  const go = (...meters: string[]) => [...meters.map((meter) => `${above(meter)} ${discard}`), `${remember} ${pass}`];
+  // Where no more can be remembered, the packet passes all the same.
+  const remembered = [`${remember} ${pass}`, pass];
+  const go = (...meters: string[]) => [...meters.map((meter) => `${above(meter)} ${discard}`), ...remembered];
   const client = branch('client', go('relayed'));
   const learn = branch('learn', go('relayed', 'openings'));
   const open = branch('open', go('openings'));
