@@ -10,7 +10,13 @@ import type { FilterKind } from '@levee/core/filter/filter-kind.ts';
 import type { FilterVector } from '@levee/core/filter/filter-vector.ts';
 import { createFilterMemory } from '@levee/core/filter/memory.ts';
 import { createModelRouter, type ModelRouter } from '@levee/core/filter/testing/model-router.ts';
-import { familiesOf, packetOf, vectorFilter, withWideMeters } from '@levee/core/filter/testing/vector-run.ts';
+import {
+  familiesOf,
+  packetOf,
+  vectorFilter,
+  withRoomForOne,
+  withWideMeters,
+} from '@levee/core/filter/testing/vector-run.ts';
 import type { Packet } from '@levee/core/firewall/packet.ts';
 import type { Family } from '@levee/core/net/prefix.ts';
 import { createCompiler } from '@levee/core/nftables/compiler.ts';
@@ -110,6 +116,27 @@ test('the kernel does to every packet of every vector what the vector says', { s
     t.diagnostic(JSON.stringify({ vectors: plays.length, packets: report.packets, outcomes: report.outcomes }));
     assert.equal(report.differences.length, 0, report.differences.map(({ text }) => text).join('\n\n'));
     assert.ok(report.outcomes.pass > 0 && report.outcomes.discard > 0);
+  });
+});
+
+test('where no more can be remembered, the kernel does to newcomers what the evaluator says', { skip }, async (t) => {
+  await withKernel('full', async (kernel) => {
+    const placed = load(
+      kernel,
+      placeAll().filter(({ kind }) => kind.enforcement?.remembers),
+      (filter) => withRoomForOne(withWideMeters(filter)),
+    );
+    const plays = placed.flatMap((each): Play[] => {
+      const { kind, vector, filter } = each;
+      const router = modelOf(each);
+      return [0n, room].map((more) => {
+        const turns = turnsOf(each, clients[filter.dst.family] + more).map(({ from, packet }) => ({ from, packet }));
+        return { says: `${kind.name}: ${vector.says}, by a second one`, router, turns };
+      });
+    });
+    const report = await playAll(kernel, plays);
+    t.diagnostic(JSON.stringify({ plays: plays.length, packets: report.packets, outcomes: report.outcomes }));
+    assert.equal(report.differences.length, 0, report.differences.map(({ text }) => text).join('\n\n'));
   });
 });
 

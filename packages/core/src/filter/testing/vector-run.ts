@@ -6,7 +6,7 @@ import type { Packet } from '../../firewall/packet.ts';
 import { formatAddress } from '../../net/address.ts';
 import type { Address, Family } from '../../net/prefix.ts';
 import type { Filter } from '../filter.ts';
-import type { FilterKind } from '../filter-kind.ts';
+import type { FilterKind, KindEnforcement } from '../filter-kind.ts';
 import type { FilterVector, VectorStep } from '../filter-vector.ts';
 import { parseFilter } from '../parse-filter.ts';
 
@@ -28,10 +28,24 @@ export function vectorFilter(kind: FilterKind, dst: Address, number: number): Fi
 
 /** The same filter with meters that no test exhausts: for runs that are about form and memory. */
 export function withWideMeters(filter: Filter): Filter {
+  return withEnforcement(filter, ({ meters }) => ({
+    meters: meters.map((meter) => ({ ...meter, packetsPerSecond: 1_000_000, burst: 1_000_000 })),
+  }));
+}
+
+/** The same filter with room for one source, or one flow. */
+export function withRoomForOne(filter: Filter): Filter {
+  return withEnforcement(filter, ({ remembers }) => {
+    if (remembers === undefined) return {};
+    const { seconds } = remembers;
+    return { remembers: 'flows' in remembers ? { seconds, flows: 1 } : { seconds, sources: 1 } };
+  });
+}
+
+function withEnforcement(filter: Filter, change: (is: KindEnforcement) => Partial<KindEnforcement>): Filter {
   const { kind } = filter;
   if (kind.enforcement === undefined) return filter;
-  const meters = kind.enforcement.meters.map((meter) => ({ ...meter, packetsPerSecond: 1_000_000, burst: 1_000_000 }));
-  return { ...filter, kind: { ...kind, enforcement: { ...kind.enforcement, meters } } };
+  return { ...filter, kind: { ...kind, enforcement: { ...kind.enforcement, ...change(kind.enforcement) } } };
 }
 
 function payloadOf(step: VectorStep, family: Family, client: bigint, server: bigint): Uint8Array {
