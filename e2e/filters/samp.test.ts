@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseFilter } from '@levee/core/filter/parse-filter.ts';
 import { createCompiler } from '@levee/core/nftables/compiler.ts';
+import { filterSet } from '@levee/core/nftables/names.ts';
 import { labObstacle } from '@levee/lab/namespace.ts';
 import { FilteredPath } from './filtered-path.ts';
 import { answerFor, ask, exchange } from './games/on-path.ts';
@@ -30,7 +31,7 @@ function filter(path: FilteredPath, fields: object): void {
   const parsed = parseFilter({ filter: 16, ...fields }, { uuid, sequence: 1 });
   if (!parsed.ok) throw new Error(JSON.stringify(parsed));
   path.router.loadNft(createCompiler().replace([parsed.filter], '0'.repeat(16)).text);
-  path.router.loadNft(`flush set inet levee f_settling_${uuid.replaceAll('-', '')}\n`);
+  path.router.loadNft(`flush set inet levee ${filterSet('settling', uuid)}\n`);
 }
 
 test('a list asks and a player comes in through the filter, junk beside them is discarded', {
