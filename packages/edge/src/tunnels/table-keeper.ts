@@ -3,7 +3,7 @@
  * was put up. Owns the comparison: the listing taken after our own transaction against a later one.
  */
 import type { NftDriver } from '../drivers/nft/port.ts';
-import { tunnelTable } from './tunnel-table.ts';
+import { tableText, tunnelTable } from './tunnel-table.ts';
 
 export interface TableKeeper {
   /** One transaction, and none when the kernel has that text already. Undefined, or nft's own words: then nothing changed. */
@@ -11,6 +11,8 @@ export interface TableKeeper {
   /** Whether somebody else changed it since it was put up; it is put up anew by the next `put`. */
   hasDrifted(): Promise<boolean>;
 }
+
+const noTable = tableText(new Map());
 
 export function createTableKeeper(nft: NftDriver): TableKeeper {
   let text: string | undefined;
@@ -23,6 +25,12 @@ export function createTableKeeper(nft: NftDriver): TableKeeper {
   return {
     async put(wanted) {
       if (wanted === text) return undefined;
+      if (wanted === noTable && (await list()) === undefined) {
+        // The usual router: nothing is taken away from where nothing is.
+        text = wanted;
+        listing = undefined;
+        return undefined;
+      }
       const result = await nft.apply(wanted);
       if (!result.ok) return result.message;
       text = wanted;
