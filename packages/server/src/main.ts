@@ -61,6 +61,8 @@ export interface ServerHandle {
   readonly dns: DnsServer | undefined;
   /** At the one start that made it. */
   readonly newOperatorKey: string | undefined;
+  /** Routers were written past the interface: states know of them when it resolves. Throws what the driver throws. */
+  routersChanged(): Promise<void>;
   /** Finishes what is under way, then closes everything. Idempotent. */
   close(): Promise<void>;
 }
@@ -205,6 +207,7 @@ async function start(
       database,
       dns: dns?.dns,
       newOperatorKey: operator.made,
+      routersChanged: () => agents.registry.refresh(),
       close,
     },
   };

@@ -28,6 +28,8 @@ export async function serve(
   const key = config.operatorKey === undefined ? server.newOperatorKey : undefined;
   const routerKeyChanged =
     localRouter !== undefined && (await leaveRouterKey(server.database, localRouter, config.dataDirectory));
+  // Whoever asks at once then waits for our own router, instead of hearing that there is none.
+  if (localRouter !== undefined) await server.routersChanged();
   const { address } = server;
   const dns = (server.dns?.addresses ?? []).map(hostAndPort.write);
   if (!isSupervised()) {

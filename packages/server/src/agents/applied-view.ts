@@ -190,12 +190,13 @@ function isWhole({ needs, routers }: Waiter['scope']): boolean {
 
 /**
  * A router that lacks what is needed counts as one that enforces nothing. It is waited for all the same when its agent
- * has capabilities at all: such a one reports what it lacks as a failure, with the reason. An older one says nothing.
+ * has capabilities at all: such a one reports what it lacks as a failure, with the reason. An older one says nothing. What
+ * one can that has acknowledged nothing yet is not known.
  */
 function standingOf(routers: readonly KnownRouter[], needs?: Need): Standing {
   const able = (router: KnownRouter) => needs === undefined || router.capabilities.has(needs.capability);
   const enforcing = routers.filter((router) => router.enforcement !== 'dry');
-  const rest = enforcing.filter((router) => able(router) || router.capabilities.size > 0);
+  const rest = enforcing.filter((router) => able(router) || router.capabilities.size > 0 || !hasBegun(router));
   let everywhere = rest[0]?.acked;
   for (const { enforcement, acked } of rest) {
     if (enforcement === undefined || acked === undefined) everywhere = undefined;
@@ -246,8 +247,8 @@ function entryOf(router: KnownRouter, subject: Subject, now: number): AppliedEnt
   const failure = subject.deleted && covered ? undefined : router.failures.get(subject.uuid);
   if (failure !== undefined) return { ...place, state: 'failed', reason: failure };
   const { needs, deleted } = subject;
-  // Waiting is of no use then. What the agent of a router can that has not reported is not known.
-  if (needs !== undefined && !deleted && hasReported(router) && !router.capabilities.has(needs.capability)) {
+  // Waiting is of no use then.
+  if (needs !== undefined && !deleted && hasBegun(router) && !router.capabilities.has(needs.capability)) {
     return { ...place, state: 'pending', reason: `its agent does not enforce ${needs.words}` };
   }
   if (!covered) return { ...place, state: 'pending', reason: whyNotYet(router, now) };
@@ -278,8 +279,9 @@ function entryOf(router: KnownRouter, subject: Subject, now: number): AppliedEnt
   };
 }
 
-function hasReported({ enforcement }: KnownRouter): boolean {
-  return enforcement !== undefined;
+/** Capabilities are a promise about the cursor: before an agent has one, it promises nothing, whatever it can. */
+function hasBegun({ acked }: KnownRouter): boolean {
+  return acked !== undefined;
 }
 
 function whyNotYet(router: KnownRouter, now: number): string {

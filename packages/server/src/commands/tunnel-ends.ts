@@ -36,16 +36,18 @@ export interface Site {
   readonly location: string;
   readonly address: string;
   readonly router: string;
-  /** Null: its agent has reported nothing yet, and may turn out to be able to. */
   readonly enforcement: 'kernel' | 'dry' | null;
   readonly enforcement_reason: string | null;
   readonly capabilities: readonly string[];
+  /** False: its agent has no snapshot yet, and may turn out to be able to. */
+  readonly begun: boolean;
 }
 
 const sitesStatement = {
   name: 'tunnel_sites',
   text: `select r.uuid::text as router_uuid, l.name as location, host(a.address) as address, r.name as router,
-      r.enforcement, r.enforcement_reason, r.capabilities
+      r.enforcement, r.enforcement_reason, r.capabilities,
+      r.acked_xid is not null as begun
     from router r join location l on l.uuid = r.location_uuid join router_address a on a.router_uuid = r.uuid
     where a.family = $1 and ($2::text[] is null or l.name = any($2))
     order by r.created_at, r.uuid`,
@@ -101,8 +103,8 @@ export async function judgeLocations(
   return { unknown, unserved };
 }
 
-function isUnable({ enforcement, capabilities }: Site, type: TunnelType): boolean {
-  return enforcement !== null && !capabilities.includes(`tunnel:${type}`);
+function isUnable({ begun, capabilities }: Site, type: TunnelType): boolean {
+  return begun && !capabilities.includes(`tunnel:${type}`);
 }
 
 const routersShown = 5;

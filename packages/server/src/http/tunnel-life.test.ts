@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { openStream, post, report } from '../agents/testing/agent-client.ts';
 import { waitUntil } from '../store/testing/wait-until.ts';
 import { startSweeper } from '../sweep/sweeper.ts';
 import { type ApiFixture, type Holder, type Reply, request, startApi } from './testing/api-fixture.ts';
@@ -234,6 +235,40 @@ test('an agent that has capabilities is waited for where it lacks one: it tells 
     await send(one, 'DELETE', `/${uuid}`, wait);
   } finally {
     await fra.stop();
+  }
+});
+
+test('a router that has acknowledged nothing yet is waited for: what it can is not known', async () => {
+  const announced = { name: 'new', location: 'fra1', tunnel_addresses: ['192.0.2.1'] };
+  const { body: router } = await request(one.url, 'POST', '/v1/operator/router', {
+    key: api.operatorKey,
+    body: announced,
+  });
+  const { body: enrolled } = await post(one.url, '/agent/v1/enroll', { token: router.enrollment_token });
+  const early = await send(one, 'POST', '', { body, headers: { prefer: 'wait=1' } });
+  assert.equal(early.headers.get('preference-applied'), 'wait=1, outcome=timeout');
+  assert.equal((await report(one.url, String(enrolled.key), {})).status, 200, 'before it has its snapshot');
+  assert.equal(
+    (await read(one, early.body.uuid)).state_reason,
+    'new: the router has not put it in force yet',
+    'and not that its agent does not enforce such tunnels',
+  );
+  const asked = send(one, 'PATCH', `/${early.body.uuid}`, { body: { endpoint: '198.51.100.10' }, ...wait });
+  const stream = await openStream(one.url, String(enrolled.key));
+  try {
+    const endpoint = () => stream.tunnels.get(early.body.uuid)?.endpoint;
+    await waitUntil(() => endpoint() === '198.51.100.10', 'the change at the router');
+    const { status } = await report(one.url, String(enrolled.key), {
+      ...(stream.cursor !== undefined && { cursor: stream.cursor }),
+      capabilities: ['tunnel:GRE'],
+    });
+    assert.equal(status, 200);
+    const changed = await asked;
+    assert.equal(changed.headers.get('preference-applied'), 'wait=20, outcome=applied');
+  } finally {
+    stream.close();
+    await request(one.url, 'DELETE', `/v1/operator/router/${router.uuid}`, { key: api.operatorKey });
+    await send(one, 'DELETE', `/${early.body.uuid}`);
   }
 });
 

@@ -116,7 +116,9 @@ test('a location whose routers have all reported that they cannot end the type i
   };
   const report = (enforcement: string | null, capabilities: readonly string[], reason: string | null = null) =>
     pool.query(
-      `update router set enforcement = $1, capabilities = $2, enforcement_reason = $3 where name = 'edge-fra'`,
+      `update router set enforcement = $1, capabilities = $2, enforcement_reason = $3,
+          acked_xid = case when $1::text is not null then '1'::xid8 end, acked_position = case when $1::text is not null then 0 end
+        where name = 'edge-fra'`,
       [enforcement, capabilities, reason],
     );
   try {
