@@ -21,6 +21,11 @@ export const sharedMemory =
   'A filter for a subnet shares one memory among its addresses, which floods to several of them can fill: who comes then may ' +
   'have to try again. A server that is attacked often should have a filter of its own.';
 
+/** In the place of `copiesPass`, of kinds that meter newcomers together. */
+export const copiedOpenings =
+  'It goes by the form of packets. Whoever forges good openings makes forged sources known, as many as the limit on new ones ' +
+  'lets through; what those send then is held by the limit on each of them, and by ratelimit.';
+
 /** `opening`, `openings` and `session`, to be among the kind's meters. */
 export function sessionMeters(newcomersPerSecond: number): KindMeter[] {
   return [

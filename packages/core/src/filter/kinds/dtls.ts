@@ -1,9 +1,10 @@
 /** Owns filter kind 24, DTLS: what it recognises and where, what that is in the kernel, and what it cannot do. */
-import { bothFamilies, copiesPass, type FilterKind, mostRemembered } from '../filter-kind.ts';
+import { bothFamilies, type FilterKind, mostRemembered } from '../filter-kind.ts';
 import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
 import { octetsAt } from '../octets.ts';
 import { reaches } from '../payload-text.ts';
+import { copiedOpenings, sharedMemory } from '../source-memory.ts';
 import { dtlsVectors } from './dtls.vectors.ts';
 
 /**
@@ -90,7 +91,8 @@ export const dtls: FilterKind = {
   limits: [
     'Weak once a source is known: three bytes are all there is to recognise, of an encrypted record of DTLS 1.3 three ' +
       'bits; whether a length fits its datagram is not compared.',
-    copiesPass,
+    copiedOpenings,
+    sharedMemory,
     'A flood of first flights from forged sources leaves new sources a share of those 100 a second; the ones that are ' +
       'connected go on.',
     'A session that was silent for more than 10 minutes, or that has moved to another address without a connection id, ' +

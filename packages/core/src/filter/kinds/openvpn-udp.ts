@@ -1,9 +1,10 @@
 /** Owns filter kind 21, OpenVPN over UDP: what it recognises and where, what that is in the kernel, what it cannot do. */
-import { bothFamilies, copiesPass, type FilterKind, mostRemembered, to } from '../filter-kind.ts';
+import { bothFamilies, type FilterKind, mostRemembered, to } from '../filter-kind.ts';
 import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
 import { octetsAt } from '../octets.ts';
 import { reaches } from '../payload-text.ts';
+import { copiedOpenings, sharedMemory } from '../source-memory.ts';
 import { openvpnUdpVectors } from './openvpn-udp.vectors.ts';
 
 /**
@@ -84,7 +85,8 @@ export const openvpnUdp: FilterKind = {
     'once) may begin; each source may send 50 resets and 200,000 packets a second.',
   limits: [
     'Weak: one byte is all there is to recognise in a packet of a known source.',
-    copiesPass,
+    copiedOpenings,
+    sharedMemory,
     'A flood of resets from forged sources leaves new clients a share of those 300 a second; the ones that are ' +
       'connected go on.',
     'A client whose address changes while it is connected (float) is discarded until it connects anew.',

@@ -1,9 +1,10 @@
 /** Owns filter kind 28, RTP: what it recognises and where, what that is in the kernel, and what it cannot do. */
-import { bothFamilies, copiesPass, type FilterKind, mostRemembered } from '../filter-kind.ts';
+import { bothFamilies, type FilterKind, mostRemembered } from '../filter-kind.ts';
 import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
 import { octetsAt } from '../octets.ts';
 import { reaches, wholeWords } from '../payload-text.ts';
+import { copiedOpenings, sharedMemory } from '../source-memory.ts';
 import { rtpVectors } from './rtp.vectors.ts';
 
 /**
@@ -80,11 +81,12 @@ export const rtp: FilterKind = {
   description:
     'Passes RTP, SRTP and RTCP, which begin with version 2, and what shares their port: STUN with its cookie, ZRTP, and ' +
     'DTLS of sources known by one of them. A source is known until a minute after its last packet. Each may send 20,000 ' +
-    'packets a second; sources that are not known yet 200 a second together (4,000 at once).',
+    'packets a second; sources that are not known yet 1,000 a second together (4,000 at once).',
   limits: [
     'Weak: two bits are all there is to recognise; the limits on each source and on new ones do most of the work.',
-    copiesPass,
-    'A flood from forged sources leaves new ones a share of those 200 a second; the ones that are known go on.',
+    copiedOpenings,
+    sharedMemory,
+    'A flood from forged sources leaves new ones a share of those 1,000 a second; the ones that are known go on.',
     'A trunk with more than 400 calls from one address needs a rule that accepts it.',
     "TURN's channel data and QUIC on the same port are discarded.",
     'It has no port of its own: port.dst must say where it is spoken.',
@@ -101,7 +103,7 @@ export const rtp: FilterKind = {
     remembers: { seconds: 60, sources: mostRemembered },
     meters: [
       { name: 'source', of: 'source', packetsPerSecond: 20_000, burst: 20_000 },
-      { name: 'openings', of: 'destination', packetsPerSecond: 200, burst: 4000 },
+      { name: 'openings', of: 'destination', packetsPerSecond: 1000, burst: 4000 },
     ],
     judge,
     compile,

@@ -1,10 +1,11 @@
 /** Owns filter kind 27, SIP: what it recognises and where, what that is in the kernel, and what it cannot do. */
-import { bothFamilies, copiesPass, type FilterKind, mostRemembered, to } from '../filter-kind.ts';
+import { bothFamilies, type FilterKind, mostRemembered, to } from '../filter-kind.ts';
 import { hexOf } from '../filter-vector.ts';
 import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
 import { holdsAt, octetsAt } from '../octets.ts';
 import { reaches, wholeWords } from '../payload-text.ts';
+import { copiedOpenings, sharedMemory } from '../source-memory.ts';
 import { sipVectors } from './sip.vectors.ts';
 
 /**
@@ -105,7 +106,8 @@ export const sip: FilterKind = {
     '(up to 4 bytes, or STUN) of sources whose SIP was heard in the last 2 minutes. Each source may send 1,000 packets a ' +
     'second; sources that were not heard in that time 500 a second together (5,000 at once).',
   limits: [
-    copiesPass,
+    copiedOpenings,
+    sharedMemory,
     'A flood of requests from forged sources leaves sources that were silent for 2 minutes a share of those 500 a ' +
       'second; the others go on.',
     'Scanners that speak correct SIP pass.',

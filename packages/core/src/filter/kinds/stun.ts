@@ -1,9 +1,10 @@
 /** Owns filter kind 25, STUN: what it recognises and where, what that is in the kernel, and what it cannot do. */
-import { bothFamilies, copiesPass, type FilterKind, mostRemembered, to } from '../filter-kind.ts';
+import { bothFamilies, type FilterKind, mostRemembered, to } from '../filter-kind.ts';
 import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
 import { octetsAt } from '../octets.ts';
 import { reaches, wholeWords } from '../payload-text.ts';
+import { copiedOpenings, sharedMemory } from '../source-memory.ts';
 import { stunVectors } from './stun.vectors.ts';
 
 /**
@@ -83,7 +84,8 @@ export const stun: FilterKind = {
     '(TURN) is known until 10 minutes after its last packet: its channel data and indications pass too. 100 such sources ' +
     'a second (5,000 at once) may begin; each source may send 500 requests and, when it is known, 50,000 other packets a second.',
   limits: [
-    copiesPass,
+    copiedOpenings,
+    sharedMemory,
     "STUN answers pass from known sources only: an agent's own port (ICE, WebRTC) needs rtp instead.",
     'A flood of requests for relays from forged sources leaves new clients a share of those 100 a second; the ones that ' +
       'have a relay go on.',
