@@ -38,11 +38,12 @@ test('a created filter is answered as canonicalised, with defaults, and reads ba
     expires_at: '2099-01-01T00:00:00+01:00',
   };
   const created = await create(body);
-  const { uuid, owner_uuid, state, applied, created_at, updated_at, state_reason, ...fields } = created;
+  const { uuid, owner_uuid, state, applied, created_at, updated_at, state_reason, hits, ...fields } = created;
   assert.match(uuid, /^[0-9a-f]{8}-[0-9a-f]{4}-7/);
   assert.equal(owner_uuid, user.uuid);
   assert.deepEqual([state, applied, updated_at], ['pending', [], created_at]);
   assert.match(state_reason, /router/i);
+  assert.deepEqual(hits, { packets: 0, bytes: 0 });
   assert.deepEqual(fields, {
     ...body,
     dst: '2001:db8:7::1',
