@@ -126,20 +126,38 @@ function establish(buckets: readonly Bucket[]): void {
   );
 }
 
+/** That a bucket lets pass in a second. */
+function passingPackets({ megabits, octets }: Bucket): number {
+  return (megabits * 125_000) / octets;
+}
+
+function packetsPerSecond(buckets: readonly Bucket[]): number {
+  return buckets.reduce((sum, each) => sum + passingPackets(each), 0) * overload;
+}
+
 /** Floods all buckets at once, each with `overload` times what it lets pass. */
 function flood(buckets: readonly Bucket[], reload: () => void, meanwhile?: () => void): Promise<Measured> {
-  const rate = ({ megabits, octets }: Bucket) => (megabits * 125_000) / octets;
-  const slowest = Math.min(...buckets.map(rate));
+  const slowest = Math.min(...buckets.map(passingPackets));
   const frames = turns.flatMap((turn) =>
-    buckets.flatMap((each) => Array.from({ length: Math.round(rate(each) / slowest) }, () => flowFrame(each, turn))),
+    buckets.flatMap((each) =>
+      Array.from({ length: Math.round(passingPackets(each) / slowest) }, () => flowFrame(each, turn)),
+    ),
   );
-  const packetsPerSecond = buckets.reduce((sum, each) => sum + rate(each), 0) * overload;
-  return measureFlood({ path, frames, seconds, packetsPerSecond, reload, ...(meanwhile && { meanwhile }) });
+  return measureFlood({
+    path,
+    frames,
+    seconds,
+    packetsPerSecond: packetsPerSecond(buckets),
+    reload,
+    ...(meanwhile && { meanwhile }),
+  });
 }
 
 /** Passed bytes, less the full bucket at the beginning (one second's worth), against the rate while the flood lasted. */
 function assertPassed(buckets: readonly Bucket[], { result, seen }: Measured, say: (text: string) => void): void {
   say(`${(result.packets / result.seconds).toFixed(0)} packets/s offered for ${result.seconds.toFixed(2)} s`);
+  const offered = (result.packets / result.seconds / packetsPerSecond(buckets)) * overload;
+  assert.ok(offered > 3, `only ${offered.toFixed(1)} times the limits`);
   const ratios = buckets.map(({ family, id, megabits, octets, filter }) => {
     const rate = megabits * 125_000;
     const passed = (seen.forwarded.get(packetKey(family, id)) ?? 0) * octets;

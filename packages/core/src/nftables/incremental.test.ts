@@ -87,7 +87,7 @@ describe('incremental compilation', { skip: kernelObstacle() ?? false }, () => {
       { weight: 1, arbitrary: arbitraryFilter(numbers) },
     );
     const first = fc.array(entry, { maxLength: 60 });
-    fc.assert(fc.property(first, arbitrarySteps(entry, numbers, 12), holds), { numRuns: 40, ...bounded });
+    fc.assert(fc.property(first, arbitrarySteps(entry, numbers, 12), holds), { numRuns: 30, ...bounded });
   });
 
   it('the deepest nesting of runs and of a rule’s own chains fits the kernel’s jump stack', () => {
@@ -112,6 +112,6 @@ describe('incremental compilation', { skip: kernelObstacle() ?? false }, () => {
       { weight: 1, arbitrary: arbitraryProfileFilter(numbers) },
     );
     const first = fc.array(entry, { minLength: 60, maxLength: 250 });
-    fc.assert(fc.property(first, arbitrarySteps(entry, 2 * numbers, 60), holds), { numRuns: 25, ...bounded });
+    fc.assert(fc.property(first, arbitrarySteps(entry, 2 * numbers, 60), holds), { numRuns: 16, ...bounded });
   });
 });
