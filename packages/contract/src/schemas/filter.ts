@@ -26,7 +26,9 @@ const filterFields = {
     Type.Integer({
       minimum: 1,
       maximum: 25000,
-      description: 'Mbit/s of traffic that passes the filter; absent: unlimited.',
+      description:
+        'Mbit/s of traffic that passes the filter, all of its destinations together; absent: unlimited. After a pause, one ' +
+        "second's worth passes at once.",
     }),
   ),
   expires_at: Type.Optional(expiresAt),
