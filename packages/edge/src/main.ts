@@ -14,7 +14,7 @@ import { chooseKernel, type KernelAccess } from './drivers/nft/choose.ts';
 import { type Counters, createCounters } from './plan/counters.ts';
 import { watchDrift } from './plan/drift.ts';
 import { createEnforcer, type Enforcement, type EnforcerStatistics } from './plan/enforcer.ts';
-import { kindsText, tryFilterKinds, untriedKinds } from './plan/filter-kinds.ts';
+import { tryFilterKinds, untriedKinds } from './plan/filter-kinds.ts';
 import { ingressObstacle } from './plan/ingress.ts';
 import { createInstaller } from './plan/installer.ts';
 import { createMarks, readMark } from './plan/mark.ts';
@@ -68,7 +68,9 @@ export async function startEdge(config: EdgeConfig): Promise<EdgeHandle> {
   const keyAlarm = createKeyAlarm(logger);
   const record = openTableRecord(config.stateDirectory);
   const newCompiler = (): Compiler => createCompiler({ ingressDevices: config.ingressDevices ?? [] });
-  const enforcement = access.kernel && enforcementOf(access.kernel, counters, record, newCompiler, config);
+  const kinds = access.kernel ? await tryFilterKinds(access.kernel.driver, newCompiler) : untriedKinds;
+  const marks = createMarks({ ingressDevices: config.ingressDevices ?? [], kinds: kinds.meaning });
+  const enforcement = access.kernel && enforcementOf(access.kernel, counters, record, newCompiler, marks, config);
   const tunnels =
     access.kernel &&
     openTunnels(
@@ -81,7 +83,6 @@ export async function startEdge(config: EdgeConfig): Promise<EdgeHandle> {
       },
       { changed: () => reporter.acknowledge() },
     );
-  const kinds = access.kernel ? await tryFilterKinds(access.kernel.driver, newCompiler) : untriedKinds;
   const needsDevices = ingressObstacle(config.ingressDevices ?? []);
   let left: string | undefined;
   const lookAround = (): void => {
@@ -118,6 +119,7 @@ export async function startEdge(config: EdgeConfig): Promise<EdgeHandle> {
   try {
     await enforcer.start();
   } catch (error) {
+    await tunnels?.stop();
     await closeAccess(access.kernel);
     lock.release();
     throw error;
@@ -231,7 +233,8 @@ function enforcementOf(
   counters: Counters | undefined,
   record: TableRecord,
   newCompiler: () => Compiler,
-  { ingressDevices = [], logger }: EdgeConfig,
+  marks: Enforcement['marks'],
+  { logger }: EdgeConfig,
 ): Enforcement {
   const noteTable = (): void => {
     try {
@@ -240,7 +243,6 @@ function enforcementOf(
       logger.error({ err: error }, 'the state directory cannot be written; a dry run would not know of the table');
     }
   };
-  const marks = createMarks({ ingressDevices, kinds: kindsText(newCompiler) });
   const installer = createInstaller({
     driver,
     createCompiler: newCompiler,

@@ -19,6 +19,11 @@ export interface TriedKinds {
   /** `filter:<id>`, one a kind that is enforced. */
   readonly capabilities: readonly string[];
   readonly obstacle: Obstacle;
+  /**
+   * What a table holds for one filter of every kind: another release that means something else by a kind has another text,
+   * and must not take over the table.
+   */
+  readonly meaning: string;
 }
 
 /** Documentation addresses (RFC 5737, RFC 3849): a filter for each family that the kind protects. */
@@ -41,14 +46,6 @@ function samplesOf(kind: FilterKind): Filter[] {
 const trialText = (createCompiler: () => Compiler, kinds: readonly FilterKind[]): string =>
   createCompiler().replace(kinds.flatMap(samplesOf), trialMark).text;
 
-/**
- * What a table holds for one filter of every kind, as text: another release that means something else by a kind has
- * another text, and must not take over the table.
- */
-export function kindsText(createCompiler: () => Compiler): string {
-  return trialText(createCompiler, filterKinds.filter(isEnforced));
-}
-
 /** A kernel that is out of memory, say, is no verdict on a kind: it counts as taken, and single filters may fail later. */
 export async function tryFilterKinds(
   driver: Pick<NftDriver, 'check'>,
@@ -56,28 +53,35 @@ export async function tryFilterKinds(
 ): Promise<TriedKinds> {
   const known = filterKinds.filter(isEnforced);
   const refused = new Map<FilterKind, string>();
-  const judge = async (kinds: readonly FilterKind[]): Promise<string | undefined> => {
-    const result = await driver.check(trialText(createCompiler, kinds));
+  const judge = async (text: string): Promise<string | undefined> => {
+    const result = await driver.check(text);
     return result.ok || isEnvironmental(result.message) ? undefined : result.message;
   };
-  if ((await judge(known)) !== undefined) {
+  const meaning = trialText(createCompiler, known);
+  if ((await judge(meaning)) !== undefined) {
     for (const kind of known) {
-      const message = await judge([kind]);
+      const message = await judge(trialText(createCompiler, [kind]));
       if (message !== undefined) refused.set(kind, message);
     }
   }
   return judged(
     known.filter((kind) => !refused.has(kind)),
     refused,
+    meaning,
   );
 }
 
 /** Without a kernel to try them on. */
-export const untriedKinds: TriedKinds = judged([], new Map());
+export const untriedKinds: TriedKinds = judged([], new Map(), '');
 
-function judged(enforced: readonly FilterKind[], refused: ReadonlyMap<FilterKind, string>): TriedKinds {
+function judged(
+  enforced: readonly FilterKind[],
+  refused: ReadonlyMap<FilterKind, string>,
+  meaning: string,
+): TriedKinds {
   return {
     enforced,
+    meaning,
     capabilities: enforced.map(({ id }) => filterNeed(id).capability),
     obstacle(entry) {
       if (!isFilter(entry)) return undefined;
