@@ -7,6 +7,18 @@ const request = '474554202f20485454502f312e310d0a0d0a';
 export const tcpSynProtectVectors: readonly FilterVector[] = [
   { says: 'a SYN is answered by the router', steps: [segment(syn, 'challenge')] },
   {
+    says: 'a connection that the router completes for the client (RFC 4987, 3.6 and 3.8): its cookie comes back, and data',
+    steps: [
+      segment(syn, 'challenge'),
+      segment(ack, 'challenge'),
+      sentBack(synAck),
+      segment(pushAck, 'pass', request),
+      sentBack(pushAck, request),
+      segment(ack, 'pass'),
+      segment(finAck, 'pass'),
+    ],
+  },
+  {
     says: 'a SYN with ECE and CWR (RFC 3168, 6.1.1), and one again after it',
     steps: [segment(0xc2, 'challenge'), segment(syn, 'challenge')],
   },
