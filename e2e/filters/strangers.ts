@@ -1,6 +1,6 @@
 /**
  * Datagrams that nobody asked for, each from a forged source of its own, and how many of them arrive behind the router. Owns
- * its sockets and the addresses 198.51.100.0/24; must never look at the router's tables.
+ * its sockets and the addresses 198.51.0.0/16; must never look at the router's tables.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { buildFrame } from '@levee/lab/packet-build.ts';
@@ -9,7 +9,8 @@ import { device, hardwareAddress } from '@levee/lab/router-path.ts';
 import type { FilteredPath } from './filtered-path.ts';
 
 const server = 0xcb007107n;
-const firstSource = 0xc6336401n;
+/** 198.51.100.0: what is sent first comes from the next one. */
+const sources = 0xc6336400;
 const mostAtOnce = 250;
 /** A port of the server's that no filter looks at (discard). */
 const openPort = 9;
@@ -30,19 +31,19 @@ export class Strangers {
     this.#receiver = openPacketSocket(path.server, { device: device.customer, receiveBytes: 128, only });
   }
 
-  /** How many arrived. `sourcePort`: of all of them. */
-  async send(port: number, payloads: readonly Uint8Array[], sourcePort = 40_000): Promise<number> {
+  /** How many arrived. The first is from the source of that number, the next from the next one; 1 … 30,000. */
+  async send(port: number, payloads: readonly Uint8Array[], firstSource = 1): Promise<number> {
     let arrived = 0;
     for (let start = 0; start < payloads.length; start += mostAtOnce) {
-      arrived += await this.#sendSome(port, payloads.slice(start, start + mostAtOnce), sourcePort);
+      arrived += await this.#sendSome(port, payloads.slice(start, start + mostAtOnce), firstSource + start);
     }
     return arrived;
   }
 
-  async #sendSome(port: number, payloads: readonly Uint8Array[], sourcePort: number): Promise<number> {
-    const frames = payloads.map((payload, index) => this.#frame(index, sourcePort, port, payload));
+  async #sendSome(port: number, payloads: readonly Uint8Array[], firstSource: number): Promise<number> {
+    const frames = payloads.map((payload, index) => this.#frame(firstSource + index, port, payload));
     // Sent last: when it has arrived, all that were let through before it have, too.
-    const prepared = new PreparedFrames([...frames, this.#frame(0, sourcePort, openPort, new Uint8Array())]);
+    const prepared = new PreparedFrames([...frames, this.#frame(firstSource, openPort, new Uint8Array())]);
     for (let sent = 0; sent < prepared.count; ) sent += this.#sender.send(prepared, sent);
     const deadline = Date.now() + 10_000;
     let arrived = 0;
@@ -59,16 +60,16 @@ export class Strangers {
     return arrived;
   }
 
-  #frame(index: number, sourcePort: number, port: number, payload: Uint8Array): Uint8Array {
+  #frame(source: number, port: number, payload: Uint8Array): Uint8Array {
     this.#id = (this.#id % 0xffff) + 1;
     return buildFrame({
       family: 4,
-      source: firstSource + BigInt(index % mostAtOnce),
+      source: BigInt(sources + source),
       destination: server,
       sourceHardware: hardwareAddress.attacker,
       destinationHardware: hardwareAddress.routerOutside,
       id: this.#id,
-      transport: { kind: 'udp', sourcePort, destinationPort: port },
+      transport: { kind: 'udp', sourcePort: 40_000, destinationPort: port },
       totalLength: 28 + payload.length,
       payload,
     });

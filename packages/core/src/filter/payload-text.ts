@@ -4,9 +4,11 @@
 
 /**
  * The packet holds at least so many octets behind the transport's header: a load beyond its end does not match, whatever
- * it would be compared with. What UDP's own length field says is not asked: a packet may be cut off.
+ * it would be compared with. What UDP's own length field says is not asked: a packet may be cut off. At most 256: kernels
+ * before 6.18 refuse to load from behind the 255th octet.
  */
 export function reaches(octets: number): string {
+  if (octets > 256) throw new RangeError(`octet ${octets} cannot be loaded`);
   return `@ih,${(octets - 1) * 8},8 & 0x0 == 0x0`;
 }
 

@@ -7,12 +7,11 @@ import { ofExactly, reaches } from '../payload-text.ts';
 import { mumbleVectors } from './mumble.vectors.ts';
 
 /**
- * Mumble's protocol documentation and MumbleUDP.proto (1.5). Voice is encrypted (4 octets, then 1 to 1020 that nobody can
+ * Mumble's protocol documentation and MumbleUDP.proto (1.5). Voice is encrypted (4 octets, then at least one that nobody can
  * read on the way), so that it goes by the TCP session alone. What the server list asks is not: 12 octets, four of them
  * zero, or since 1.5 an octet 1 and a protobuf message that begins with the time (field 1), at most 14 octets.
  */
 const leastVoice = 5;
-const mostVoice = 1024;
 const oldPing = 12;
 const mostNewPing = 14;
 
@@ -46,10 +45,10 @@ function judgeSession({ packet, established, settling }: FilterView): FilterFind
 function judgeDatagram({ payload, known, settling }: FilterView): FilterFinding {
   if (payload === undefined) return { outcome: 'unknown', why: 'the payload decides' };
   const { length } = payload;
-  const voiceLength = length >= leastVoice && length <= mostVoice;
+  const voiceLength = length >= leastVoice;
   if (known) {
     if (voiceLength) return { outcome: 'pass', why: 'voice of a source with a TCP session', charges: ['voice'] };
-    return { outcome: 'discard', why: `${length} octets, not 5 to 1024` };
+    return { outcome: 'discard', why: `${length} octets are too few for voice` };
   }
   const asOld = length === oldPing && octetsAt(payload, 0, 4) === 0;
   const asNew = length >= leastVoice && length <= mostNewPing && octetsAt(payload, 0, 2) === 0x0108;
@@ -65,7 +64,7 @@ function compile({ above, branch, discard, established, known, pass, remember, s
   // Where no more can be remembered, the packet passes all the same.
   const inside = branch('inside', [`${remember} ${pass}`, pass]);
   const connection = branch('connection', within('connections'));
-  const voice = branch('voice', [`${reaches(mostVoice + 1)} ${discard}`, ...within('voice')]);
+  const voice = branch('voice', within('voice'));
   const ping = branch('ping', within('pings', 'strangers'));
   const older = branch('older', [`${settling} ${reaches(leastVoice)} ${voice}`]);
   return {
@@ -95,7 +94,7 @@ export const mumble: FilterKind = {
     'connections and send 5,000 packets of voice a second; all together may ask 2,000 pings.',
   limits: [
     'Clients behind one address share what one of them has opened; it is known until a minute after its last TCP packet.',
-    'Voice is encrypted: beside its length, 5 to 1024 bytes, nothing of it is judged.',
+    'Voice is encrypted: but for its least length of 5 bytes nothing of it is judged.',
     'The TCP session itself is not judged: tcp-syn-protect does that.',
     copiesPass,
   ],
