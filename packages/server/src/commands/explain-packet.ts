@@ -47,7 +47,7 @@ export async function explainPacket(executor: Executor, caller: Caller, packet: 
   const rows = await executor.rows<CoveringRow>(coveringStatement, [dst]);
   const readable = new Set<Entry>();
   const entries = rows.flatMap((row) => {
-    const entry = entryOf(row);
+    const entry = parseRow(row);
     if (entry && mayRead(caller, row)) readable.add(entry);
     return entry ?? [];
   });
@@ -55,7 +55,7 @@ export async function explainPacket(executor: Executor, caller: Caller, packet: 
 }
 
 /** Undefined: a filter of a kind that a newer release knows. Nothing here enforces it. */
-function entryOf({ what, uuid, sequence, fields }: CoveringRow): Entry | undefined {
+function parseRow({ what, uuid, sequence, fields }: CoveringRow): Entry | undefined {
   if (what === 'rule') {
     const parsed = parseRule(fields, { uuid, sequence });
     if (parsed.ok) return parsed.rule;

@@ -64,7 +64,7 @@ export function outcomeOf(verdict: Routed['verdict']): 'pass' | 'discard' | 'cha
 }
 
 /** Whether conntrack sees what comes from and goes to the host. */
-export function isTracked(entries: readonly Entry[], { family }: Packet, host: bigint): boolean {
+function isTracked(entries: readonly Entry[], { family }: Packet, host: bigint): boolean {
   return entries.some(
     (entry) =>
       needsFlows(entry) && entry.dst.family === family && prefixContainsAddress(entry.dst, { family, value: host }),
