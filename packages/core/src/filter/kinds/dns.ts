@@ -70,6 +70,18 @@ export const dns: FilterKind = {
         says: 'a question of another resolver, for the name servers of the root, without recursion (RFC 1035, 4.1.1)',
         steps: [datagram('9c40 0000 0001 0000 0000 0000 00 0002 0001', 'pass')],
       },
+      {
+        says: 'a question of dig 9.18 for DNSSEC, the name of the server, a subnet and padding',
+        steps: [
+          datagram(
+            `
+          97910120000100000000000103777777076578616d706c6503636f6d000001000100002904d0000080000054000300000008
+          000700011800c00002000a000849334ba6f05fdc90000c003500000000000000000000000000000000000000000000000000
+          00000000000000000000000000000000000000000000000000000000`,
+            'pass',
+          ),
+        ],
+      },
       { says: 'an answer', steps: [datagram(`4d31 8180 0001 0000 0000 0000 ${question}`, 'discard')] },
       { says: 'NOTIFY (opcode 4)', steps: [datagram(`4d31 2400 0001 0000 0000 0000 ${question}`, 'discard')] },
       { says: 'two questions', steps: [datagram(`4d31 0100 0002 0000 0000 0000 ${question}${question}`, 'discard')] },

@@ -61,5 +61,9 @@ export const mumbleVectors: readonly FilterVector[] = [
       datagram('7ca91f03', 'discard'),
     ],
   },
+  {
+    says: 'an encrypted ping that mumble-server 1.3.4 answered',
+    steps: [...session, datagram('91e9f192c829', 'pass')],
+  },
   { says: 'no payload', steps: [datagram('', 'discard')] },
 ];

@@ -36,5 +36,40 @@ export const ntpVectors: readonly FilterVector[] = [
   { says: 'versions 0 and 5', steps: [datagram(`03 ${rest}`, 'discard'), datagram(`2b ${rest}`, 'discard')] },
   { says: 'an octet less than a header', steps: [datagram(`23 ${rest.slice(0, -2)}`, 'discard')] },
   { says: 'an octet more than a header', steps: [datagram(`23 ${rest} 00`, 'discard')] },
+  {
+    says: 'questions of chrony 4.3: with a key, of version 3, plain, with NTS; and its answer',
+    steps: [
+      datagram(
+        `
+        23000620000000000000000000000000000000000000000000000000000000000000000000000000418305ef580e39ad00000007
+        2fed6fa13547162e8ed639a60c81fa35ae857696`,
+        'pass',
+      ),
+      datagram(
+        `
+        1b0006200000000000000000000000000000000000000000000000000000000000000000000000001785218f9f129f9c`,
+        'pass',
+      ),
+      datagram(
+        `
+        23000620000000000000000000000000000000000000000000000000000000000000000000000000ac7d92f77f950011`,
+        'pass',
+      ),
+      datagram(
+        `
+        23000620000000000000000000000000000000000000000000000000000000000000000000000000b173e47c3f1c6f3801040024
+        ef2b769e222eec0227ea9f0741ca6032490203c67fd0c42dae10e723a324743f02040068ac6656c75692a99b5d54273ee5e05f50
+        404b70849077aaacb146380cc74a3772f135b1aad2010ce903e9c9895c3d2e9b74784af97d141627ea10102b90c9c76724c0a075
+        15a70aa8b561a8497b66465dec43384b4bb6d2d01c2d4429fe154b0a26a8ed850404002800100010f97aa792be3d2d6cbe0e86e4
+        a9d3360a90a2a7a880d789e5fe6f319528e02ca6`,
+        'pass',
+      ),
+      fromNtp(
+        `
+        240206e600000000000000007f7f0101eeaaf7febb32ce91e8fa46bee7717d56eeaaf8004dfc83b1eeaaf8004e0088f0`,
+        'pass',
+      ),
+    ],
+  },
   { says: 'no payload', steps: [datagram('', 'discard')] },
 ];

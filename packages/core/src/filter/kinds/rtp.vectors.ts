@@ -47,5 +47,19 @@ export const rtpVectors: readonly FilterVector[] = [
       datagram(`17 0303 0001 000000000001 0020 ${'c7'.repeat(32)}`, 'discard'),
     ],
   },
+  {
+    says: 'G.711 as sipp 3.6 plays its recording',
+    steps: [
+      datagram(
+        `
+        8088e6fd000000f0dee0ee8fd5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5
+        d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5
+        d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5
+        d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5
+        d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5d5`,
+        'pass',
+      ),
+    ],
+  },
   { says: 'no payload', steps: [datagram('', 'discard')] },
 ];

@@ -56,5 +56,35 @@ export const stunVectors: readonly FilterVector[] = [
       datagram('8000 0000', 'discard'),
     ],
   },
+  {
+    says: 'questions of the STUN client of coturn 4.6.1',
+    steps: [
+      datagram('000100002112a44280f5aed033a99f609a3d113d', 'pass'),
+      datagram('000100102112a44237b49ba23d3b66fb944e88b000270004a5f200000003000400000006', 'pass'),
+    ],
+  },
+  {
+    says: 'a client of coturn 4.6.1: allocation, channel, data on a channel outside the range of RFC 8656',
+    steps: [
+      datagram(
+        `
+        000300202112a442a570cb1fe053fe66d411dd910019000411000000000d0004000003090018000100000000802800046e1186c6`,
+        'pass',
+      ),
+      datagram(
+        `
+        000900642112a442334b2254730d15590cc92a9c000c000454930000001200080001cfccea12d54500060005616c696365000000
+        00150010633534646235656231643861623739330014000b6578616d706c652e636f6d0000080014cde1c0e274b3f0138b0f47a8
+        28fa302b6c31866d802800045974e611`,
+        'pass',
+      ),
+      datagram(
+        `
+        549300640000000007070707fa110000000000000707070707070707070707070707070707070707070707070707070707070707
+        07070707070707070707070707070707070707070707070707070707070707070707070707070707070707070707070707070707`,
+        'pass',
+      ),
+    ],
+  },
   { says: 'no payload', steps: [datagram('', 'discard')] },
 ];
