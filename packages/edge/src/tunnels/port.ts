@@ -22,7 +22,7 @@ export interface TunnelReconciler {
    */
   readonly applied: number;
   failures(): AgentFailure[];
-  /** `tunnel:GRE`, `tunnel:Geneve`: what this kernel has. Known after `start`. */
+  /** `tunnel:GRE`, `tunnel:Geneve`: what this kernel has. Known from the beginning. */
   readonly capabilities: readonly string[];
   /** What was found since the last call. */
   probes(): AgentProbe[];

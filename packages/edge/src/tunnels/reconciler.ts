@@ -43,7 +43,7 @@ export function createTunnelReconciler(parts: TunnelParts, events: TunnelReconci
   const table = createTableKeeper(nft);
   const removal = createRemoval(links, (reason) => logger.warn({ reason }, 'devices of former tunnels stay for now'));
   let wanted: Wanted | undefined;
-  let capabilities: readonly string[] = [];
+  const capabilities = parts.capabilities();
   let applied = 0;
   let drift = 0;
   let failures = new Map<string, string>();
@@ -160,7 +160,6 @@ export function createTunnelReconciler(parts: TunnelParts, events: TunnelReconci
 
   return {
     async start(tunnels) {
-      capabilities = parts.capabilities();
       if (tunnels === undefined) return;
       wanted = readAll(tunnels, 0);
       await ask(false);
@@ -174,9 +173,7 @@ export function createTunnelReconciler(parts: TunnelParts, events: TunnelReconci
       return applied;
     },
     failures: (): AgentFailure[] => [...failures].map(([uuid, reason]) => ({ uuid, reason })),
-    get capabilities() {
-      return capabilities;
-    },
+    capabilities,
     probes: () => prober.take(),
     status: () => ({ devices: settled.size, deleting: removal.count, drift, ...prober.status() }),
     async stop() {
