@@ -53,7 +53,8 @@ function compile(text: KindText) {
   const fixed = `@ih,0,104 & 0x${'ff'.repeat(12)}5f == 0x${opening.toString('hex')}08 ${reaches(shortestOpening)}`;
   return {
     udp: [
-      `${reaches(longest + 1)} ${discard}`,
+      // UDP's length field, which counts its header: octet 500 cannot be loaded by kernels before 6.18.
+      `@th,32,16 > ${8 + longest} ${discard}`,
       `@ih,96,8 & 0x08 == 0x00 ${branch('session', sessionLines(text))}`,
       `${fixed} @ih,136,8 & 0xfb == 0x00 ${open}`,
       `${fixed} @ih,136,8 0x02 ${open}`,
