@@ -53,6 +53,12 @@ export class Conversation {
     numbers.serverHas = numbers.clientNext;
   }
 
+  /** The router kept the client's packet: what it carried is sent again. */
+  kept(packet: Packet): void {
+    const numbers = this.flows.get(flowOf(packet, 'client'));
+    if (numbers) numbers.clientNext = add(numbers.clientNext, 2 ** 32 - (packet.payload?.length ?? 0));
+  }
+
   private transport(packet: Packet, from: 'client' | 'server', id: number): Transport {
     const { sourcePort = 0, destinationPort = 0 } = packet;
     if (packet.upperProtocol === protocolNumber.udp) return { kind: 'udp', sourcePort, destinationPort };

@@ -88,6 +88,7 @@ async function playTurn(
     const challenge = observed.challenged.get(key);
     report.packets += 1;
     if (forwarded > 0) conversation.arrived(packet, from);
+    if (from === 'client' && outcome === 'challenge') conversation.kept(packet);
     if (challenge !== undefined) conversation.challenged(packet, challenge);
     if (from === 'client') report.outcomes[outcome] += 1;
     // The router's reset closes the flow in its own tracking: what follows is another story.
