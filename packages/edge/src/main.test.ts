@@ -302,6 +302,17 @@ describe('an edge on the real kernel', { skip }, () => {
     }
   });
 
+  test('the first line of the log says what is enforced', async (t) => {
+    const { start } = await setUp(t);
+    const said: { msg: string }[] = [];
+    const logger = pino({ level: 'info' }, { write: (line: string) => said.push(JSON.parse(line)) });
+    await start({ logger });
+    assert.match(
+      said[0]?.msg ?? '',
+      /^the edge enforces rules, filters \(.*\bdns\b.*\) and (no tunnels|tunnels \(.*\)) in the kernel$/,
+    );
+  });
+
   test('a state of the release before filters: its rules are in force at once, kinds are reported once a snapshot has come', async (t) => {
     const { controlPlane, config, start } = await setUp(t);
     controlPlane.upsert(filterOf(7), ...Array.from({ length: 4 }, (_, n) => ruleOf(n)));

@@ -116,6 +116,10 @@ export async function startEdge(config: EdgeConfig): Promise<EdgeHandle> {
     capabilities: () => (enforcer.complete ? [...kinds.capabilities, ...(tunnels?.capabilities ?? [])] : []),
     failures: () => enforcer.failures(),
   });
+  logger.info(
+    { enforcement: describe() },
+    describeEnforced(access.dryReason, kinds.enforced, tunnels?.capabilities ?? []),
+  );
   try {
     await enforcer.start();
   } catch (error) {
@@ -173,14 +177,6 @@ export async function startEdge(config: EdgeConfig): Promise<EdgeHandle> {
     }, intervals.reportMilliseconds);
   let stopping = false;
   let timer = schedule();
-  void enforcer.tunnelsStarted.then(() => {
-    const { rules, filters, tunnels: tunnelCount } = enforcer.statistics;
-    logger.info(
-      { enforcement: describe(), rules, filters, tunnels: tunnelCount },
-      describeEnforced(access.dryReason, kinds.enforced, tunnels?.capabilities ?? []),
-    );
-  });
-
   return {
     get enforcement() {
       return describe();

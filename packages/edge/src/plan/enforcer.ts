@@ -62,8 +62,6 @@ export interface Enforcer {
    * right: tunnels may take longer, and hold nothing up.
    */
   start(): Promise<void>;
-  /** Resolves when the stored tunnels are there too. */
-  readonly tunnelsStarted: Promise<void>;
   /** From where the next stream is to go on; undefined asks for a snapshot. */
   readonly cursor: string | undefined;
   /** Everything up to here is in force, or among the failures. */
@@ -92,7 +90,6 @@ export function createEnforcer(options: EnforcerOptions): Enforcer {
   let queue = createWorkQueue();
   let desired: DesiredEntries = createDesiredEntries(obstacle);
   const wantedTunnels = createWantedTunnels(options.tunnels);
-  let tunnelsStarted = Promise.resolve();
   const progress = createProgress();
   let state: DesiredState | undefined;
   let refused = new Map<string, string>();
@@ -348,10 +345,7 @@ export function createEnforcer(options: EnforcerOptions): Enforcer {
         batcher.wake();
         await batcher.idle();
       } else progress.entriesDone();
-      tunnelsStarted = wantedTunnels.start().then(() => options.settled(reached()?.cursor));
-    },
-    get tunnelsStarted() {
-      return tunnelsStarted;
+      void wantedTunnels.start().then(() => options.settled(reached()?.cursor));
     },
     get cursor() {
       return queue.cursor;

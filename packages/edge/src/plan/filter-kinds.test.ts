@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { filterKinds } from '@levee/core/filter/catalogue.ts';
-import { createCompiler, isEnforced } from '@levee/core/nftables/compiler.ts';
+import { isFilter } from '@levee/core/filter/entry.ts';
+import { type Compiler, createCompiler, isEnforced } from '@levee/core/nftables/compiler.ts';
 import type { NftResult } from '../drivers/nft/port.ts';
 import { dnsKind, filterOf } from '../testing/filters.ts';
 import { ruleOf } from '../testing/rules.ts';
@@ -20,7 +21,7 @@ const all = enforced.map(({ id }) => `filter:${id}`);
 const sampleChain = (kind: number, family: number): string =>
   `f_discard_00000000000040008000${(kind * 10 + family).toString(16).padStart(12, '0')}`;
 
-async function tried(judge: (text: string) => NftResult) {
+async function tried(judge: (text: string) => NftResult, newCompiler: () => Compiler = createCompiler) {
   const checks: string[] = [];
   const kinds = await tryFilterKinds(
     {
@@ -29,7 +30,7 @@ async function tried(judge: (text: string) => NftResult) {
         return judge(text);
       },
     },
-    createCompiler,
+    newCompiler,
   );
   return { kinds, checks };
 }
@@ -59,6 +60,27 @@ test('a kind that the kernel refuses is found among the others; its filters fail
   assert.ok(other);
   assert.equal(kinds.obstacle(entryOf(filterOf(1, { filter: other.id }))), undefined);
   assert.equal(kinds.obstacle(entryOf(ruleOf(1))), undefined);
+});
+
+test('a kind that cannot be compiled is left out, and the others are tried', async () => {
+  const broken = (): Compiler => {
+    const compiler = createCompiler();
+    return {
+      ...compiler,
+      replace(entries, mark) {
+        const all = [...entries];
+        if (all.some((entry) => isFilter(entry) && entry.kind.id === dnsKind)) throw new RangeError('too far');
+        return compiler.replace(all, mark);
+      },
+    };
+  };
+  const { kinds, checks } = await tried(() => ({ ok: true, output: '' }), broken);
+  assert.deepEqual(
+    kinds.capabilities,
+    all.filter((capability) => capability !== `filter:${dnsKind}`),
+  );
+  assert.equal(checks.length, 1);
+  assert.equal(kinds.obstacle(entryOf(filterOf(1))), 'filters of kind dns (22) cannot be compiled: too far');
 });
 
 test('a machine that is out of memory says nothing about any kind', async () => {

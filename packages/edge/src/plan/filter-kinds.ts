@@ -52,21 +52,33 @@ export async function tryFilterKinds(
   createCompiler: () => Compiler,
 ): Promise<TriedKinds> {
   const known = filterKinds.filter(isEnforced);
-  const refused = new Map<FilterKind, string>();
+  /** Why filters of a kind are not enforced here. */
+  const beyond = new Map<FilterKind, string>();
   const judge = async (text: string): Promise<string | undefined> => {
     const result = await driver.check(text);
     return result.ok || isEnvironmental(result.message) ? undefined : result.message;
   };
-  const meaning = trialText(createCompiler, known);
+  // A kind that the compiler cannot express is left out like one that the kernel refuses, and stops no other.
+  const compiled = known.filter((kind) => {
+    try {
+      trialText(createCompiler, [kind]);
+      return true;
+    } catch (error) {
+      beyond.set(kind, `${wordsOf(kind)} cannot be compiled: ${(error as Error).message}`);
+      return false;
+    }
+  });
+  const meaning = trialText(createCompiler, compiled);
   if ((await judge(meaning)) !== undefined) {
-    for (const kind of known) {
+    for (const kind of compiled) {
       const message = await judge(trialText(createCompiler, [kind]));
-      if (message !== undefined) refused.set(kind, message);
+      if (message === undefined) continue;
+      beyond.set(kind, `this router's kernel lacks what ${wordsOf(kind)} need: ${refusalReason(message)}`);
     }
   }
   return judged(
-    known.filter((kind) => !refused.has(kind)),
-    refused,
+    known.filter((kind) => !beyond.has(kind)),
+    beyond,
     meaning,
   );
 }
@@ -74,22 +86,17 @@ export async function tryFilterKinds(
 /** Without a kernel to try them on. */
 export const untriedKinds: TriedKinds = judged([], new Map(), '');
 
-function judged(
-  enforced: readonly FilterKind[],
-  refused: ReadonlyMap<FilterKind, string>,
-  meaning: string,
-): TriedKinds {
+const wordsOf = ({ id }: FilterKind): string => filterNeed(id).words;
+
+function judged(enforced: readonly FilterKind[], beyond: ReadonlyMap<FilterKind, string>, meaning: string): TriedKinds {
   return {
     enforced,
     meaning,
     capabilities: enforced.map(({ id }) => filterNeed(id).capability),
     obstacle(entry) {
       if (!isFilter(entry)) return undefined;
-      const { kind } = entry;
-      if (!isEnforced(kind)) return `this release does not enforce filters of kind ${kind.name} (${kind.id})`;
-      const message = refused.get(kind);
-      if (message === undefined) return undefined;
-      return `this router's kernel lacks what filters of kind ${kind.name} (${kind.id}) need: ${refusalReason(message)}`;
+      if (!isEnforced(entry.kind)) return `this release does not enforce ${wordsOf(entry.kind)}`;
+      return beyond.get(entry.kind);
     },
   };
 }
