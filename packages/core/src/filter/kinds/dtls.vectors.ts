@@ -41,6 +41,13 @@ export const dtlsVectors: readonly FilterVector[] = [
     ],
   },
   { says: 'a Finished message first', steps: [datagram(hello('fefd').replace('0036 01', '0036 14'), 'discard')] },
+  {
+    says: 'a first flight to a client: HelloVerifyRequest; and the next type, NewSessionTicket',
+    steps: [
+      { ...datagram(hello('fefd').replace('0036 01', '0036 03'), 'pass'), client: 2 },
+      datagram(hello('fefd').replace('0036 01', '0036 04'), 'discard'),
+    ],
+  },
   { says: 'a ClientHello of a later epoch', steps: [datagram(hello('fefd').replace('0000 ', '0001 '), 'discard')] },
   { says: 'a ClientHello of TLS', steps: [datagram(`16 0301 0036 01 000032 0303 ${'5a'.repeat(48)}`, 'discard')] },
   { says: 'a handshake header cut off', steps: [datagram(hello('fefd').replace(/ /g, '').slice(0, 48), 'discard')] },

@@ -24,7 +24,12 @@ export const ntpVectors: readonly FilterVector[] = [
     says: 'a question with extension fields (RFC 7822), as NTS has them',
     steps: [datagram(`23 ${rest} 0104 0024 ${'11'.repeat(32)} 0204 0068 ${'22'.repeat(100)}`, 'pass')],
   },
-  { says: "a server's answer", steps: [fromNtp(answer('e9f31c0a4b7d2211'), 'pass')] },
+  {
+    says: "a server's answer, also to clients that fill half of the time only",
+    steps: ['e9f31c0a4b7d2211', '0000000000000001', '0100000000000000'].map((origin) =>
+      fromNtp(answer(origin), 'pass'),
+    ),
+  },
   { says: "a server's answer that is not from port 123", steps: [datagram(answer('e9f31c0a4b7d2211'), 'discard')] },
   { says: "a server's answer to no question", steps: [fromNtp(answer('0000000000000000'), 'discard')] },
   { says: 'a control message (mode 6)', steps: [datagram(`16 02 0001 ${'00'.repeat(44)}`, 'discard')] },

@@ -61,7 +61,7 @@ export const sipVectors: readonly FilterVector[] = [
   { says: 'HTTP', steps: [sent('GET / HTTP/1.1\r\n\r\n', 'discard'), sent('OPTIONS / HTTP/1.1\r\n\r\n', 'discard')] },
   {
     says: 'an answer of another version, and one without a code',
-    steps: [sent('SIP/1.0 200 OK', 'discard'), sent('SIP/2.0 OK', 'discard')],
+    steps: [sent('SIP/1.0 200 OK', 'discard'), sent('SIP/2.0 OK', 'discard'), sent('SIP/2.0 800 x', 'discard')],
   },
   { says: 'an answer cut off before its code', steps: [sent('SIP/2.0 ', 'discard')] },
 ];

@@ -17,6 +17,7 @@ export const stunVectors: readonly FilterVector[] = [
       datagram(bare('0009'), 'pass'),
       datagram(channelData, 'pass'),
       datagram('4fff 0001 ff', 'pass'),
+      datagram('7ffe 0000', 'pass'),
       datagram(`6c3a 0004 ${'80'.repeat(4)}`, 'pass'),
       datagram(`0016 0008 ${cookie} ${transaction} 0013 0004 aabbccdd`, 'pass'),
       datagram(bare('0011'), 'pass'),
