@@ -1181,17 +1181,23 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa028",
       "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
       "event": "flowrule.proposed",
-      "event_id": "5f0c3a9e-14",
+      "event_id": "5f0c3a9e-15",
       "state": "pending",
       "created_at": "2026-01-31T12:00:00.000Z",
       "next_attempt_at": "2026-01-31T12:00:00.000Z",
-      "attempts": []
+      "attempts": [
+        {
+          "at": "2026-01-31T12:00:00.000Z",
+          "error": "hooks.example.net refuses connections to port 443",
+          "duration_ms": 12
+        }
+      ]
     },
     {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa029",
       "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
       "event": "rdns.active",
-      "event_id": "5f0c3a9e-13",
+      "event_id": "5f0c3a9e-14",
       "state": "pending",
       "created_at": "2026-01-31T12:00:00.000Z",
       "next_attempt_at": "2026-01-31T12:00:00.000Z",
