@@ -10,7 +10,7 @@ import { parseFilter } from '@levee/core/filter/parse-filter.ts';
 import { createCompiler, tableName } from '@levee/core/nftables/compiler.ts';
 import { filterChain, filterSet } from '@levee/core/nftables/names.ts';
 import type { Namespace } from '@levee/lab/namespace.ts';
-import { RouterPath } from '@levee/lab/router-path.ts';
+import { device, RouterPath } from '@levee/lab/router-path.ts';
 
 export const server = { 4: '203.0.113.7', 6: '2001:db8:b::7' } as const;
 /** Of the client's namespace; whatever else it sends from is routed back to it, too. */
@@ -81,6 +81,13 @@ export class FilteredPath {
       sum += Number(/counter packets (\d+)/.exec(chain)?.[1]);
     }
     return sum;
+  }
+
+  /** Until so many more have arrived at the server; how many there are in all then. */
+  async packetsToServer(more: number): Promise<number> {
+    const received = () => this.server.deviceCounters(device.customer).receivedPackets;
+    const wanted = received() + more;
+    return await until(`${more} packets to the server`, () => received() >= wanted && received());
   }
 
   /** Connections and flows in the router's conntrack. */

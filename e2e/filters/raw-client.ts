@@ -109,7 +109,8 @@ export class RawClient {
       const seen = segmentOf(frame);
       if (seen) this.arrivals.push(seen);
       else if (isSentinel(frame)) this.#arrivedSentinels += 1;
-      else this.others.push(frame.slice());
+      // What hosts tell their own link goes to many.
+      else if (((frame[0] as number) & 1) === 0) this.others.push(frame.slice());
     });
     if (this.#outside.droppedFrames() + this.#inside.droppedFrames() > 0) {
       throw new Error('a receiver lost frames: what arrived is no evidence');

@@ -2,7 +2,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { labObstacle } from '@levee/lab/namespace.ts';
-import { assertSurvived, floodWithSyns, showBrowsing, showHandshake, showStrangersDiscarded } from './behind-proxy.ts';
+import {
+  assertSurvived,
+  floodWithSyns,
+  origin,
+  showBrowsing,
+  showHandshake,
+  showStrangersDiscarded,
+} from './behind-proxy.ts';
 import { FilteredPath, families } from './filtered-path.ts';
 import { Nginx } from './nginx.ts';
 
@@ -34,8 +41,8 @@ test('a connection that ran before goes on, and SYNs are answered from the first
   using nginx = await Nginx.start(path);
   nginx.offer('slow', Buffer.alloc(6_000_000, 'slow'));
   const args = ['-sS', '-m', '20', '--limit-rate', '6M', '-o', '/dev/null', '-w', '%{size_download}'];
-  const running = path.run(path.client, 'curl', [...args, `http://${'203.0.113.7'}/slow`]);
-  await new Promise((done) => setTimeout(done, 100));
+  const running = path.run(path.client, 'curl', [...args, `${origin(4)}/slow`]);
+  await path.packetsToServer(20);
   path.filter(kindId, {}, { settling: true });
   await showHandshake(path, 4);
   path.settle();
