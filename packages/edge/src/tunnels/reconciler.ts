@@ -41,7 +41,9 @@ interface Wanted {
 export function createTunnelReconciler(parts: TunnelParts, events: TunnelReconcilerEvents): TunnelReconciler {
   const { links, nft, prober, logger } = parts;
   const table = createTableKeeper(nft);
-  const removal = createRemoval(links, (reason) => logger.warn({ reason }, 'devices of former tunnels stay for now'));
+  const removal = createRemoval(links, parts.retryMilliseconds, (reason) =>
+    logger.warn({ reason }, 'devices of former tunnels stay for now'),
+  );
   let wanted: Wanted | undefined;
   const capabilities = parts.capabilities();
   let applied = 0;
@@ -67,8 +69,6 @@ export function createTunnelReconciler(parts: TunnelParts, events: TunnelReconci
   const pass = async (now: Wanted, isCheck: boolean): Promise<void> => {
     const tableDrifted = isCheck && (await table.hasDrifted());
     const plan = await look(now.devices);
-    if (isCheck) countDrift(plan, tableDrifted);
-
     const found = new Map([...now.unreadable, ...plan.obstacles]);
     const carryOut = async (steps: readonly Step[]): Promise<void> => {
       const results = await links.run(steps.map(({ line }) => line));
@@ -88,6 +88,7 @@ export function createTunnelReconciler(parts: TunnelParts, events: TunnelReconci
     else
       for (const uuid of plan.names.keys())
         found.set(uuid, `the router's kernel refuses the table of tunnels: ${refusal}`);
+    if (isCheck) countDrift(plan, tableDrifted);
     await addStrangers(plan.unseenLocals, found);
     removal.set(plan.dying);
     owed.clear();

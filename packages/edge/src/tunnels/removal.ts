@@ -22,10 +22,10 @@ export interface Removal {
  */
 const batchSize = 32;
 const pauseMilliseconds = 50;
-const retryMilliseconds = 5_000;
 const groupBounds = { least: 2 ** 24, most: 2 ** 31 - 1 };
 
-export function createRemoval(links: LinkDriver, failed: (reason: string) => void): Removal {
+/** What fails is tried again after `retryMilliseconds`. */
+export function createRemoval(links: LinkDriver, retryMilliseconds: number, failed: (reason: string) => void): Removal {
   let waiting: string[] = [];
   let current: Promise<void> | undefined;
   let currentNames: readonly string[] = [];

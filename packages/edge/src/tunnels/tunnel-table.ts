@@ -18,7 +18,7 @@ const outputPriority = -310;
 
 /** `devices`: by name. None: the table goes. */
 export function tableText(devices: ReadonlyMap<string, WantedDevice>): string {
-  const clear = [`table inet ${tunnelTable}`, `delete table inet ${tunnelTable}`];
+  const clear = [`add table inet ${tunnelTable}`, `delete table inet ${tunnelTable}`];
   if (devices.size === 0) return `${clear.join('\n')}\n`;
   const sorted = [...devices].sort(([a], [b]) => (a < b ? -1 : 1));
   const clamps = new Map(sorted.map(([, { sizes }]) => [sizes.mtu, sizes]));

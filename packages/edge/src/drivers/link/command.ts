@@ -31,8 +31,10 @@ export function openLinkCommand(protocol: number): LinkDriver {
       return readLinks(links, [...ipv4, ...ipv6]);
     },
     async isLocal(address) {
-      const [found] = await list(['-json', 'route', 'get', address]);
-      return found?.type === 'local' || found?.dev === 'lo';
+      // Without any way ip ends with an error.
+      const { status, output } = await ip(['-json', 'route', 'get', address], '');
+      const [found] = status === 0 ? (JSON.parse(output) as IpRecord[]) : [];
+      return found?.type === 'local';
     },
     async run(lines) {
       if (lines.length === 0) return [];

@@ -112,7 +112,8 @@ export function createProber(options: ProberOptions): Prober {
     for (const target of targets.values()) {
       if (target.due > at) continue;
       ask(target, at);
-      target.due = Math.max(target.due + intervalMilliseconds, at);
+      // In its place again, also when whole intervals were missed.
+      target.due += intervalMilliseconds * (Math.floor((at - target.due) / intervalMilliseconds) + 1);
     }
   };
   const adjustTimer = (): void => {

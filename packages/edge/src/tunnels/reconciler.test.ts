@@ -1,0 +1,207 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import type { AgentTunnel } from '@levee/contract/agent.ts';
+import { pino } from 'pino';
+import { createFakeLinks } from '../drivers/link/fake.ts';
+import { createFakeNft } from '../drivers/nft/fake.ts';
+import { tunnelOf } from '../testing/tunnels.ts';
+import { until } from '../testing/until.ts';
+import { deviceName } from './device-name.ts';
+import { routeProtocol } from './ip-lines.ts';
+import { createTunnelReconciler } from './reconciler.ts';
+import { tunnelTable } from './tunnel-table.ts';
+
+/** A kernel in memory that outlives the reconcilers on it. */
+function createWorld(t: TestContext) {
+  const links = createFakeLinks(routeProtocol);
+  const nft = createFakeNft();
+  links.foreign('link add name lo mtu 65536 type dummy', 'address add 203.0.113.1/32 dev lo');
+  const probed = { uuids: [] as string[] };
+  const open = () => {
+    const told = { changes: 0 };
+    const reconciler = createTunnelReconciler(
+      {
+        links,
+        nft: nft.open().driver,
+        prober: {
+          set: (devices) => {
+            probed.uuids = devices.map(({ uuid }) => uuid);
+          },
+          take: () => [],
+          status: () => ({}),
+          stop: () => undefined,
+        },
+        capabilities: () => ['tunnel:GRE'],
+        checkMilliseconds: 20,
+        retryMilliseconds: 20,
+        logger: pino({ level: 'silent' }),
+      },
+      {
+        changed: () => {
+          told.changes += 1;
+        },
+      },
+    );
+    t.after(() => reconciler.stop());
+    const applied = (token: number) => until(`token ${token} is applied`, () => reconciler.applied === token);
+    return { reconciler, told, applied };
+  };
+  const devices = () =>
+    links
+      .links()
+      .flatMap(({ name, up }) => (name.startsWith('lv') && up ? [name] : []))
+      .sort();
+  return { links, nft, probed, open, devices, table: () => nft.dump(tunnelTable) };
+}
+
+const mapOf = (...tunnels: AgentTunnel[]) => new Map(tunnels.map((tunnel) => [tunnel.uuid, tunnel]));
+const nameOf = (tunnel: AgentTunnel) => deviceName(tunnel.uuid, 0);
+const [one, two] = [tunnelOf(1), tunnelOf(2)];
+
+test('what is wanted is made, and told once it is there', async (t) => {
+  const { open, devices, table, probed } = createWorld(t);
+  const { reconciler, told, applied } = open();
+  await reconciler.start(new Map());
+  reconciler.want(mapOf(one), 1);
+  assert.equal(reconciler.applied, 0);
+  reconciler.want(mapOf(one, two), 2);
+  await applied(2);
+  assert.deepEqual(devices(), [nameOf(one), nameOf(two)].sort());
+  assert.match(table(), new RegExp(nameOf(two)));
+  assert.deepEqual(reconciler.failures(), []);
+  assert.deepEqual(reconciler.status(), { devices: 2, deleting: 0, drift: 0 });
+  assert.deepEqual(probed.uuids.sort(), [one.uuid, two.uuid].sort());
+  assert.ok(told.changes >= 1);
+});
+
+test('a tunnel that fails is told with its reason, holds up nothing, and is made when it can be', async (t) => {
+  const { links, open, devices, probed } = createWorld(t);
+  links.lacking.add('gre').add('ip6gre').add('geneve');
+  const { reconciler, applied } = open();
+  const ipv6 = { endpoint: '2001:db8::9', local_endpoint: '2001:db8::1' };
+  const tunnels = [one, tunnelOf(3, ipv6), tunnelOf(4, { type: 'Geneve' }), tunnelOf(5, { number: 0 })];
+  await reconciler.start(new Map());
+  reconciler.want(mapOf(...tunnels), 1);
+  await applied(1);
+  assert.deepEqual(
+    tunnels.map(({ uuid }) => reconciler.failures().find((failure) => failure.uuid === uuid)?.reason),
+    ['kernel lacks ip_gre', 'kernel lacks ip6_gre', 'kernel lacks geneve', '0 is no key'],
+  );
+  assert.deepEqual([devices(), probed.uuids], [[], []]);
+  links.lacking.delete('gre');
+  await until('the first is made', () => reconciler.failures().every(({ uuid }) => uuid !== one.uuid));
+  assert.deepEqual([devices(), probed.uuids], [[nameOf(one)], [one.uuid]]);
+});
+
+test('a restart takes over what is right without a command', async (t) => {
+  const { links, open, devices } = createWorld(t);
+  const first = open();
+  await first.reconciler.start(mapOf(one, two));
+  await first.reconciler.stop();
+  const before = links.done.length;
+  const second = open();
+  await second.reconciler.start(mapOf(one, two));
+  assert.equal(links.done.length, before);
+  assert.deepEqual(devices(), [nameOf(one), nameOf(two)].sort());
+  assert.deepEqual(second.reconciler.status(), { devices: 2, deleting: 0, drift: 0 });
+});
+
+test('as long as nothing was heard every device stays', async (t) => {
+  const { links, open, devices, table } = createWorld(t);
+  const first = open();
+  await first.reconciler.start(mapOf(one, two));
+  await first.reconciler.stop();
+  const before = [links.done.length, table()];
+  const { reconciler, applied } = open();
+  await reconciler.start(undefined);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual([links.done.length, table()], before);
+  reconciler.want(mapOf(two), 1);
+  await applied(1);
+  assert.deepEqual(devices(), [nameOf(two)]);
+});
+
+test('a removed tunnel is applied when it carries nothing, and its device goes afterwards', async (t) => {
+  const { links, open, table } = createWorld(t);
+  const { reconciler, applied } = open();
+  await reconciler.start(mapOf(one, two));
+  let tries = 0;
+  links.refuse = (line) => {
+    if (line !== `link set dev ${nameOf(one)} down`) return undefined;
+    tries += 1;
+    return 'Operation not permitted';
+  };
+  reconciler.want(mapOf(two), 1);
+  await until('it was tried again', () => tries > 1);
+  assert.equal(reconciler.applied, 0);
+  links.refuse = (line) => (line.startsWith('link delete') ? 'Device or resource busy' : undefined);
+  await applied(1);
+  assert.deepEqual(
+    links.links().flatMap(({ name, up, addresses, routes }) => (name === nameOf(one) ? [up, addresses, routes] : [])),
+    [false, [], []],
+  );
+  assert.doesNotMatch(table(), new RegExp(nameOf(one)));
+  await until('it waits to be deleted', () => reconciler.status().deleting === 1);
+  reconciler.want(mapOf(one, two), 2);
+  await applied(2);
+  assert.equal(reconciler.status().deleting, 0);
+  links.refuse = () => undefined;
+  reconciler.want(new Map(), 3);
+  await applied(3);
+  await until('all devices are gone', () => links.links().every(({ name }) => name === 'lo'));
+  assert.equal(table(), '');
+});
+
+test('what another program changed is mended and counted, at most once each time', async (t) => {
+  const { links, nft, open, devices, table } = createWorld(t);
+  const { reconciler } = open();
+  await reconciler.start(mapOf(one, two));
+  const text = table();
+  links.foreign(
+    'link add name theirs mtu 1400 type gre local 192.0.2.1 remote 192.0.2.2 ttl 64',
+    `link delete dev ${nameOf(one)}`,
+    `link set dev ${nameOf(two)} down`,
+  );
+  nft.foreign(`delete table inet ${tunnelTable}\nadd table inet theirs\n`);
+  await until('three are counted', () => reconciler.status().drift === 3);
+  await until('they are mended', () => table() === text && devices().length === 2);
+  assert.ok(links.links().some(({ name }) => name === 'theirs'));
+  assert.equal(reconciler.status().drift, 3);
+  assert.deepEqual(reconciler.failures(), []);
+});
+
+test('when nothing can be asked every tunnel fails with the reason, and what else there is to acknowledge is not held up', async (t) => {
+  const { links, open, devices } = createWorld(t);
+  const { reconciler, applied } = open();
+  links.broken = 'ip (Debian package iproute2) cannot be run';
+  await reconciler.start(mapOf(one));
+  reconciler.want(mapOf(one, two), 1);
+  await applied(1);
+  assert.deepEqual(
+    reconciler.failures().map(({ reason }) => reason),
+    [links.broken, links.broken],
+  );
+  links.broken = undefined;
+  await until('both are made', () => reconciler.failures().length === 0 && devices().length === 2);
+  // Now there is something that may carry traffic: its end is not acknowledged blindly.
+  links.broken = 'away';
+  reconciler.want(mapOf(one), 2);
+  await until('the failure is told', () => reconciler.failures().length === 1);
+  assert.equal(reconciler.applied, 1);
+  links.broken = undefined;
+  await applied(2);
+  assert.deepEqual(devices(), [nameOf(one)]);
+});
+
+test('no device comes up without the table that checks what comes out of it', async (t) => {
+  const { nft, open, devices } = createWorld(t);
+  nft.refuse = (statement) => (statement.startsWith('add chain') ? 'Operation not supported' : undefined);
+  const { reconciler, applied } = open();
+  await reconciler.start(new Map());
+  reconciler.want(mapOf(one), 1);
+  await applied(1);
+  assert.match(reconciler.failures()[0]?.reason ?? '', /refuses the table of tunnels: .*Operation not supported/s);
+  assert.deepEqual(devices(), []);
+  nft.refuse = () => undefined;
+  await until('it is made', () => devices().length === 1);
+});
