@@ -27,19 +27,19 @@ export async function showHandshake(path: FilteredPath, family: Family): Promise
   const [answer] = raw.answers.filter(({ destination }) => destination === source);
   assert.equal(answer?.flags, synAck);
   assert.equal(answer.acknowledgement, 1001);
-  assert.deepEqual(raw.arrivals, [], 'the server has heard of it');
+  const arrived = () => raw.arrivals.filter((seen) => seen.source === source);
+  assert.deepEqual(arrived(), [], 'the server has heard of it');
 
-  await raw.send(
-    segmentFrame({ ...from, flags: ack, sequence: 1001, acknowledgement: (answer.sequence + 2 ** 31) >>> 0 }),
-  );
-  assert.deepEqual(raw.arrivals, [], 'an ACK without the cookie got through');
-  await raw.send(segmentFrame({ ...from, flags: ack, sequence: 1001, acknowledgement: answer.sequence + 1 }));
+  const bring = { ...from, flags: ack, sequence: 1001 };
+  await raw.send(segmentFrame({ ...bring, acknowledgement: (answer.sequence + 2 ** 31) >>> 0 }));
+  assert.deepEqual(arrived(), [], 'an ACK without the cookie got through');
+  await raw.send(segmentFrame({ ...bring, acknowledgement: (answer.sequence + 1) >>> 0 }));
   // The router's own SYN, with the client's address and sequence number.
-  const [opening] = raw.arrivals;
+  const [opening] = arrived();
   assert.deepEqual(opening && told(opening), { flags: syn, source, sourcePort: 4321, sequence: 1000 });
   await until('the router to acknowledge the server', () => {
     raw.look();
-    return raw.arrivals.some(({ flags }) => flags === ack);
+    return arrived().some(({ flags }) => flags === ack);
   });
 }
 
@@ -63,6 +63,9 @@ export async function showStrangersDiscarded(path: FilteredPath, family: Family)
   // ACKs without a cookie are the proxy's to discard, and so is the damaged SYN.
   assert.equal(path.discarded() - before, flags.length - 2);
 }
+
+/** Options of curl's with which it prints how many octets it got. */
+export const downloading = ['-sS', '-m', '30', '-o', '/dev/null', '-w', '%{size_download}'];
 
 /** `200` and what else was asked for by `-w`. */
 async function curl(path: FilteredPath, ...args: readonly string[]): Promise<string> {

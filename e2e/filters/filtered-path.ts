@@ -83,6 +83,12 @@ export class FilteredPath {
     return sum;
   }
 
+  /** Bounds what the server sends, so that a transfer lasts. */
+  slow(megabitsPerSecond: number): void {
+    const bucket = ['rate', `${megabitsPerSecond}mbit`, 'burst', '32k', 'latency', '50ms'];
+    this.server.run('tc', ['qdisc', 'add', 'dev', device.customer, 'root', 'tbf', ...bucket]);
+  }
+
   /** Until so many more have arrived at the server; how many there are in all then. */
   async packetsToServer(more: number): Promise<number> {
     const received = () => this.server.deviceCounters(device.customer).receivedPackets;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { labObstacle } from '@levee/lab/namespace.ts';
-import { origin, showBrowsing } from './behind-proxy.ts';
+import { downloading, origin, showBrowsing } from './behind-proxy.ts';
 import { client, FilteredPath, families, server } from './filtered-path.ts';
 import { Nginx } from './nginx.ts';
 import { RawClient, segmentFrame, strangersAddress } from './raw-client.ts';
@@ -51,11 +51,12 @@ test('a connection that ran before goes on', { skip }, async () => {
   await using path = new FilteredPath('symmsettling');
   using nginx = await Nginx.start(path);
   nginx.offer('slow', Buffer.alloc(6_000_000, 'slow'));
-  const args = ['-sS', '-m', '20', '--limit-rate', '6M', '-o', '/dev/null', '-w', '%{size_download}'];
-  const running = path.run(path.client, 'curl', [...args, `${origin(4)}/slow`]);
+  path.slow(24);
+  const running = path.run(path.client, 'curl', [...downloading, `${origin(4)}/slow`]);
   await path.packetsToServer(20);
   path.filter(kindId, {}, { settling: true });
-  await path.packetsToServer(5);
+  await path.packetsToServer(20);
   path.settle();
+  await path.packetsToServer(20);
   assert.deepEqual(await running, { code: 0, output: '6000000' });
 });

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { labObstacle } from '@levee/lab/namespace.ts';
 import {
   assertSurvived,
+  downloading,
   floodWithSyns,
   origin,
   showBrowsing,
@@ -40,11 +41,31 @@ test('a connection that ran before goes on, and SYNs are answered from the first
   await using path = new FilteredPath('synsettling');
   using nginx = await Nginx.start(path);
   nginx.offer('slow', Buffer.alloc(6_000_000, 'slow'));
-  const args = ['-sS', '-m', '20', '--limit-rate', '6M', '-o', '/dev/null', '-w', '%{size_download}'];
-  const running = path.run(path.client, 'curl', [...args, `${origin(4)}/slow`]);
+  path.slow(24);
+  const running = path.run(path.client, 'curl', [...downloading, `${origin(4)}/slow`]);
   await path.packetsToServer(20);
   path.filter(kindId, {}, { settling: true });
   await showHandshake(path, 4);
+  await path.packetsToServer(20);
   path.settle();
+  await path.packetsToServer(20);
   assert.deepEqual(await running, { code: 0, output: '6000000' });
+});
+
+test('connections that the router has opened go on when the filter is gone', { skip }, async (t) => {
+  await using path = new FilteredPath('syngone');
+  using nginx = await Nginx.start(path);
+  nginx.offer('slow', Buffer.alloc(4_000_000, 'slow'));
+  path.slow(24);
+  for (const family of families) {
+    await t.test(`IPv${family}`, async () => {
+      path.filter(kindId);
+      const running = path.run(path.client, 'curl', [...downloading, `${origin(family)}/slow`]);
+      await path.packetsToServer(20);
+      // Another filter, which needs no connections: what it does not need, conntrack does not see.
+      path.filter(22);
+      await path.packetsToServer(20);
+      assert.deepEqual(await running, { code: 0, output: '4000000' });
+    });
+  }
 });

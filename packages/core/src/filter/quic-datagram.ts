@@ -3,8 +3,9 @@
  * kernel. Never decrypts anything, never looks at packets behind the first.
  *
  * RFC 9000, 17, and RFC 9369, 3.2: octet 0 has the form (0x80) and, of long headers, the type (0x30); the version follows,
- * and the length of the destination's connection id at 5. The fixed bit (0x40) is not asked of known sources nor of
- * Initials: RFC 9287 lets a client that was here before clear it from its first packet on.
+ * and the length of the destination's connection id at 5. The fixed bit (0x40) is not asked for: RFC 9287 lets both ends
+ * agree to clear it, and a client that was here before do so from its first packet on. (ngtcp2 0.12.1 clears it for whole
+ * connections.)
  */
 import { type KindMeter, mostRemembered } from './filter-kind.ts';
 import type { FilterFinding, FilterView } from './judgement.ts';
@@ -48,8 +49,7 @@ export function judgeQuic({ packet, payload, known, settling }: FilterView): Fil
     if (payload.length < leastShortBytes) {
       return { outcome: 'discard', why: `${payload.length} octets are too few for a short header's packet` };
     }
-    if (known || (first & 0x40) !== 0) return ofKnownSource('a short header', known, settling);
-    return { outcome: 'discard', why: 'a short header from an unknown source' };
+    return ofKnownSource('a short header', known, settling);
   }
   const number = octetsAt(payload, 1, 4);
   const version = versions.find((each) => each.number === number);
@@ -112,8 +112,9 @@ export function compileQuic({ above, branch, discard, family, known, pass, remem
   const short = `@ih,${(leastShortBytes - 1) * 8},8 & 0 == 0`;
   return [
     `@ih,0,8 < 0x80 ${short} ${known} ${going}`,
-    `@ih,0,8 >= 0x80 @ih,40,8 <= ${mostIdBytes} ${long}`,
-    `@ih,0,8 0x40-0x7f ${short} ${settling} ${running}`,
+    // A mask, as nft lists two comparisons in a row as a range.
+    `@ih,0,8 & 0x80 == 0x80 @ih,40,8 <= ${mostIdBytes} ${long}`,
+    `@ih,0,8 < 0x80 ${short} ${settling} ${running}`,
   ];
 }
 

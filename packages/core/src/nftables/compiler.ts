@@ -11,6 +11,7 @@ import { Journal } from './journal.ts';
 import { countedEntries, planeLetters } from './layout.ts';
 import { destinationMap, prefixKey, sharedChain } from './names.ts';
 import { type Item, isRun } from './outline.ts';
+import { opensForClients, proxiedFlowsText } from './proxied-flows.ts';
 import type { Plane } from './rule-text.ts';
 import { fixedChains, fixedElements, fixedSets, hookDeclarations, markCommands } from './skeleton.ts';
 import { emptyState, holdersOf, isShared, type State } from './state.ts';
@@ -91,7 +92,8 @@ export function createCompiler(options: CompilerOptions = {}): Compiler {
     const fixed = fixedChains(ingressDevices);
     const tracked = applyDelta(fresh, { upsert: entries, remove: [] }, new Journal({ keep: false }), transaction);
     const frame = new Map([...fixed, ...variableChains(fresh)]);
-    const text = transaction.replaceText(markCommands(mark), frame, hookDeclarations(ingressDevices));
+    const own = transaction.replaceText(markCommands(mark), frame, hookDeclarations(ingressDevices));
+    const text = `${fresh.synLengths.size > 0 ? proxiedFlowsText() : ''}${own}`;
     const beginsTracking = tracked.filter((prefix) => !state.stateful.has(prefixKey(prefix)));
     return planOf({ text, flushedChains: countedChains(state), beginsTracking }, () => {
       state = fresh;
@@ -104,7 +106,9 @@ export function createCompiler(options: CompilerOptions = {}): Compiler {
     const transaction = new Transaction();
     const beginsTracking = applyDelta(state, delta, journal, transaction);
     journal.rollback();
-    const text = transaction.empty ? '' : transaction.changeText(markCommands(mark));
+    const proxies = [...delta.upsert].some(opensForClients);
+    const own = transaction.empty ? '' : transaction.changeText(markCommands(mark));
+    const text = own !== '' && proxies ? `${proxiedFlowsText()}${own}` : own;
     return planOf({ text, flushedChains: transaction.flushedChains, beginsTracking }, () => journal.replay());
   }
 

@@ -14,6 +14,7 @@ import { standsAt } from './entry-text.ts';
 import { openingLine, scopeConditions } from './filter-text.ts';
 import type { Site } from './layout.ts';
 import { openingChain, openingMap, synChain, synMap } from './names.ts';
+import { opensForClients } from './proxied-flows.ts';
 import { openingMapDefinition, synMapDefinition } from './skeleton.ts';
 import type { State } from './state.ts';
 import type { SetDefinition } from './transaction.ts';
@@ -35,8 +36,7 @@ const places: readonly Place[] = [
     definition: synMapDefinition,
     lengths: (state) => state.synLengths,
     // The router's own connections stay tracked, as they do in skeleton.ts.
-    ending: ({ kind }) =>
-      kind.enforcement?.tracking === 'all but SYNs' ? 'fib daddr type != local notrack accept' : undefined,
+    ending: (filter) => (opensForClients(filter) ? 'fib daddr type != local notrack accept' : undefined),
   },
   {
     chain: openingChain,

@@ -109,12 +109,11 @@ export const quicVectors: readonly FilterVector[] = [
     says: 'while it settles, connections that ran before go on and are known from then on; other forms are not',
     settling: true,
     steps: [
-      datagram(greased, 'discard'),
       datagram(filled('41', 20), 'discard'),
       datagram(filled(initialHeader, 1199), 'discard'),
       datagram(short, 'pass'),
-      datagram(greased, 'pass'),
       { ...datagram(handshake, 'pass'), client: 2 },
+      { ...datagram(greased, 'pass'), client: 3 },
     ],
   },
 ];
