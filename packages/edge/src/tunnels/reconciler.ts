@@ -7,6 +7,7 @@ import type { AgentFailure, AgentTunnel } from '@levee/contract/agent.ts';
 import type { Logger } from 'pino';
 import type { LinkDriver } from '../drivers/link/port.ts';
 import type { NftDriver } from '../drivers/nft/port.ts';
+import { createSerial } from '../drivers/nft/serial.ts';
 import { describeFailure } from './failure-text.ts';
 import { type DevicePlan, planDevices, type Step } from './plan-devices.ts';
 import type { TunnelReconciler, TunnelReconcilerEvents } from './port.ts';
@@ -41,9 +42,14 @@ interface Wanted {
 export function createTunnelReconciler(parts: TunnelParts, events: TunnelReconcilerEvents): TunnelReconciler {
   const { links, nft, prober, logger } = parts;
   const table = createTableKeeper(nft);
-  const removal = createRemoval(links, parts.retryMilliseconds, (reason) =>
-    logger.warn({ reason }, 'devices of former tunnels stay for now'),
-  );
+  /** Whoever looks at links and changes them by what was seen. */
+  const lane = createSerial();
+  const removal = createRemoval({
+    links,
+    alone: (work) => lane.run(work),
+    retryMilliseconds: parts.retryMilliseconds,
+    failed: (reason) => logger.warn({ reason }, 'devices of former tunnels stay for now'),
+  });
   let wanted: Wanted | undefined;
   const capabilities = parts.capabilities();
   let applied = 0;
@@ -51,24 +57,15 @@ export function createTunnelReconciler(parts: TunnelParts, events: TunnelReconci
   let failures = new Map<string, string>();
   /** What the last pass found right or made so, by uuid: what differs from it without a new want is drift. */
   let settled = new Set<string>();
-  /** Removed tunnels that were made and may still carry something. */
-  const owed = new Set<string>();
-  let lane: Promise<void> = Promise.resolve();
+  /** Tunnels that may carry something, as far as this run knows. */
+  let carrying = new Set<string>();
   let asked = false;
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
 
-  const look = async (devices: Wanted['devices']): Promise<DevicePlan> => {
-    for (;;) {
-      const plan = planDevices(devices, await links.look());
-      // A device that is wanted again may have been deleted since the look.
-      if (!(await removal.spare(new Set(plan.names.values())))) return plan;
-    }
-  };
-
   const pass = async (now: Wanted, isCheck: boolean): Promise<void> => {
     const tableDrifted = isCheck && (await table.hasDrifted());
-    const plan = await look(now.devices);
+    const plan = planDevices(now.devices, await links.look());
     const found = new Map([...now.unreadable, ...plan.obstacles]);
     const carryOut = async (steps: readonly Step[]): Promise<void> => {
       const results = await links.run(steps.map(({ line }) => line));
@@ -84,14 +81,15 @@ export function createTunnelReconciler(parts: TunnelParts, events: TunnelReconci
     };
     await carryOut(plan.first);
     const refusal = await table.put(tableText(namedDevices(plan, now)));
+    for (const uuid of plan.names.keys()) {
+      carrying.add(uuid);
+      if (refusal !== undefined) found.set(uuid, `the router's kernel refuses the table of tunnels: ${refusal}`);
+    }
     if (refusal === undefined) await carryOut(plan.then);
-    else
-      for (const uuid of plan.names.keys())
-        found.set(uuid, `the router's kernel refuses the table of tunnels: ${refusal}`);
     if (isCheck) countDrift(plan, tableDrifted);
     await addStrangers(plan.unseenLocals, found);
     removal.set(plan.dying);
-    owed.clear();
+    carrying = new Set(plan.names.keys());
     settled = new Set([...plan.names.keys()].filter((uuid) => !found.has(uuid)));
     prober.set([...settled].flatMap((uuid) => now.devices.get(uuid) ?? []));
     finish(now.token, found);
@@ -122,30 +120,35 @@ export function createTunnelReconciler(parts: TunnelParts, events: TunnelReconci
   const finish = (token: number, found: Map<string, string>): void => {
     const same = found.size === failures.size && [...found].every(([uuid, reason]) => failures.get(uuid) === reason);
     const risen = token > applied;
-    for (const [uuid, reason] of found)
+    for (const [uuid, reason] of found) {
       if (failures.get(uuid) !== reason) logger.warn({ tunnel: uuid, reason }, 'a tunnel fails');
+    }
     failures = found;
     applied = Math.max(applied, token);
     if (risen || !same) events.changed();
   };
 
-  /** Nothing could be looked at or changed: that is every tunnel's failure. One that was removed and may still carry something is not acknowledged. */
+  /**
+   * Nothing could be looked at or changed: that is every tunnel's failure. While one that was removed may carry something,
+   * nothing is acknowledged.
+   */
   const giveUp = (now: Wanted, reason: string): void => {
     const found = new Map(now.unreadable);
     for (const uuid of now.devices.keys()) found.set(uuid, reason);
-    finish(owed.size === 0 ? now.token : applied, found);
+    const owes = [...carrying].some((uuid) => !now.devices.has(uuid));
+    finish(owes ? applied : now.token, found);
   };
 
-  /** One pass at a time; asked again meanwhile, one more follows, however often. */
+  /** Asked for again before it has begun, a pass is made once. */
   const ask = (isCheck: boolean): Promise<void> => {
-    if (asked && !isCheck) return lane;
+    if (asked && !isCheck) return lane.idle();
     asked ||= !isCheck;
-    lane = lane.then(async () => {
+    return lane.run(async () => {
       if (!isCheck) asked = false;
       clearTimeout(timer);
-      let pause = parts.checkMilliseconds;
       const now = wanted;
       if (now === undefined || stopped) return;
+      let pause = parts.checkMilliseconds;
       try {
         await pass(now, isCheck);
       } catch (error) {
@@ -153,10 +156,8 @@ export function createTunnelReconciler(parts: TunnelParts, events: TunnelReconci
         pause = parts.retryMilliseconds;
         giveUp(now, (error as Error).message);
       }
-      clearTimeout(timer);
       if (!stopped) timer = setTimeout(() => void ask(true), pause);
     });
-    return lane;
   };
 
   return {
@@ -166,7 +167,6 @@ export function createTunnelReconciler(parts: TunnelParts, events: TunnelReconci
       await ask(false);
     },
     want(tunnels, token) {
-      for (const uuid of settled) if (!tunnels.has(uuid)) owed.add(uuid);
       wanted = readAll(tunnels, token);
       void ask(false);
     },
@@ -181,8 +181,8 @@ export function createTunnelReconciler(parts: TunnelParts, events: TunnelReconci
       stopped = true;
       clearTimeout(timer);
       prober.stop();
-      await lane;
-      await removal.stop();
+      removal.stop();
+      await lane.idle();
       await nft.close();
     },
   };

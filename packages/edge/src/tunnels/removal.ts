@@ -1,6 +1,6 @@
 /**
- * Deletes devices that carry nothing any more, in the background and in small batches: the kernel lets nobody else change
- * links meanwhile. Owns pace and progress. A device that is wanted again leaves the list.
+ * Deletes devices that carry nothing any more, in small batches between the passes: the kernel lets nobody else change
+ * links meanwhile. Owns pace and progress.
  */
 import { randomInt } from 'node:crypto';
 import type { LinkDriver } from '../drivers/link/port.ts';
@@ -8,11 +8,18 @@ import type { LinkDriver } from '../drivers/link/port.ts';
 export interface Removal {
   /** Devices still to be deleted. */
   readonly count: number;
-  /** All that are to be deleted now, by name. Returns at once. */
+  /** All that are to be deleted now, by name, as just seen. Returns at once. */
   set(names: readonly string[]): void;
-  /** Takes them off the list. True: a batch that had some of them was under way, and is over. */
-  spare(names: ReadonlySet<string>): Promise<boolean>;
-  stop(): Promise<void>;
+  stop(): void;
+}
+
+export interface RemovalOptions {
+  readonly links: LinkDriver;
+  /** Runs the work when nobody looks at links or changes them. */
+  readonly alone: (work: () => Promise<void>) => Promise<void>;
+  /** After a batch that failed. */
+  readonly retryMilliseconds: number;
+  readonly failed: (reason: string) => void;
 }
 
 /**
@@ -24,66 +31,52 @@ const batchSize = 32;
 const pauseMilliseconds = 50;
 const groupBounds = { least: 2 ** 24, most: 2 ** 31 - 1 };
 
-/** What fails is tried again after `retryMilliseconds`. */
-export function createRemoval(links: LinkDriver, retryMilliseconds: number, failed: (reason: string) => void): Removal {
-  let waiting: string[] = [];
-  let current: Promise<void> | undefined;
-  let currentNames: readonly string[] = [];
+export function createRemoval({ links, alone, retryMilliseconds, failed }: RemovalOptions): Removal {
+  let waiting: readonly string[] = [];
   let timer: NodeJS.Timeout | undefined;
+  let busy = false;
   let stopped = false;
 
-  const batch = async (names: readonly string[]): Promise<void> => {
+  const batch = async (): Promise<void> => {
+    const names = waiting.slice(0, batchSize);
+    if (names.length === 0 || stopped) return;
     const group = randomInt(groupBounds.least, groupBounds.most);
-    const lines = [...names.map((name) => `link set dev ${name} group ${group}`), `link delete group ${group}`];
-    const results = await links.run(lines);
+    const results = await links.run([
+      ...names.map((name) => `link set dev ${name} group ${group}`),
+      `link delete group ${group}`,
+    ]);
     const reason = results.at(-1);
-    // One that somebody else deleted is gone as well; when all were, there is no such group.
+    // Somebody else may have deleted them; when it was all of them, there is no such group.
     const allGone = results.slice(0, -1).every((result) => result !== undefined);
     if (reason !== undefined && !allGone) throw new Error(reason);
+    waiting = waiting.slice(names.length);
   };
-  const next = (milliseconds: number): void => {
-    if (stopped || timer !== undefined || current !== undefined || waiting.length === 0) return;
-    timer = setTimeout(() => {
-      timer = undefined;
-      const names = waiting.slice(0, batchSize);
-      currentNames = names;
-      current = batch(names)
-        .then(
-          () => {
-            waiting = waiting.filter((name) => !names.includes(name));
-            return pauseMilliseconds;
-          },
-          (error: Error) => {
-            failed(error.message);
-            return retryMilliseconds;
-          },
-        )
-        .then((pause) => {
-          current = undefined;
-          currentNames = [];
-          next(pause);
-        });
+  const schedule = (milliseconds: number): void => {
+    if (stopped || busy || waiting.length === 0) return;
+    busy = true;
+    timer = setTimeout(async () => {
+      let pause = pauseMilliseconds;
+      try {
+        await alone(batch);
+      } catch (error) {
+        failed((error as Error).message);
+        pause = retryMilliseconds;
+      }
+      busy = false;
+      schedule(pause);
     }, milliseconds);
-    timer.unref();
   };
   return {
     get count() {
       return waiting.length;
     },
     set(names) {
-      waiting = [...names];
-      next(0);
+      waiting = names;
+      schedule(0);
     },
-    async spare(names) {
-      waiting = waiting.filter((name) => !names.has(name));
-      if (!currentNames.some((name) => names.has(name))) return false;
-      await current;
-      return true;
-    },
-    async stop() {
+    stop() {
       stopped = true;
       clearTimeout(timer);
-      await current;
     },
   };
 }

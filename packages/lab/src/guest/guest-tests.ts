@@ -4,6 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { TestLine } from './event-lines.ts';
@@ -23,10 +25,10 @@ export interface GuestTests {
 }
 
 const ownNode = process.execPath;
-const compiled = join(import.meta.dirname, '..', '..', '..', '..', '.cache', 'guest-compiled');
-
 export async function runTestsInGuest(context: TestContext, tests: GuestTests): Promise<void> {
-  compile(tests.programs);
+  const compiled = mkdtempSync(join(tmpdir(), `levee-compiled-${process.pid}-`));
+  context.after(() => rmSync(compiled, { recursive: true, force: true }));
+  compile(tests.programs, compiled);
   const told: TestLine[] = [];
   const other: string[] = [];
   const outcome = await runGuest({
@@ -69,10 +71,10 @@ export async function runTestsInGuest(context: TestContext, tests: GuestTests): 
 }
 
 /** Node keeps what it made of each source by its path and content, and takes it up in the guest, where both are the same. */
-function compile(programs: readonly string[]): void {
+function compile(programs: readonly string[], directory: string): void {
   const script = 'for (const file of process.argv.slice(1)) await import(file); process.exit()';
   execFileSync(ownNode, ['--input-type=module', '-e', script, ...programs], {
-    env: { ...process.env, NODE_COMPILE_CACHE: compiled },
+    env: { ...process.env, NODE_COMPILE_CACHE: directory },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
 }

@@ -24,8 +24,9 @@ test('what was done by commands is seen: name, alias, group, kind, addresses, an
     `route add 203.0.113.77/32 via 10.48.0.3 dev lvtest1 proto ${protocol}`,
     `route add 2001:db8:7::/48 via fd6c:6576:6565::3 dev lvtest1 proto ${protocol}`,
     'route add 198.51.100.0/24 via 10.48.0.3 dev lvtest1 proto static',
+    `route add 192.0.2.0/24 via 10.48.0.3 dev lvtest1 proto ${protocol} table 77`,
   ]);
-  assert.deepEqual(failures, Array.from({ length: 10 }));
+  assert.deepEqual(failures, Array.from({ length: 11 }));
   const links = await driver.look();
   const { details, ...seen } = links.find(({ name }) => name === 'lvtest1') as Link;
   assert.deepEqual(seen, {

@@ -21,14 +21,12 @@ interface Ended {
 export function openLinkCommand(protocol: number): LinkDriver {
   return {
     async look() {
-      const family = (option: '-4' | '-6') =>
-        list([option, '-json', 'route', 'show', 'table', 'main', 'proto', String(protocol)]);
-      const [links, ipv4, ipv6] = await Promise.all([
+      // Of all tables ip lists both families at once, of one table a family.
+      const [links, routes] = await Promise.all([
         list(['-details', '-json', 'address', 'show']),
-        family('-4'),
-        family('-6'),
+        list(['-json', 'route', 'show', 'table', 'all', 'proto', String(protocol)]),
       ]);
-      return readLinks(links, [...ipv4, ...ipv6]);
+      return readLinks(links, routes);
     },
     async isLocal(address) {
       // Without any way ip ends with an error.

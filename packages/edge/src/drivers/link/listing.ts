@@ -3,13 +3,14 @@ import type { Link, Route } from './port.ts';
 
 export type IpRecord = Readonly<Record<string, unknown>>;
 
-/** `links`: of `ip -details -json address show`; `routes`: of `ip -json route show`, either family. */
+/** `links`: of `ip -details -json address show`; `routes`: of `ip -json route show table all`. */
 export function readLinks(links: readonly IpRecord[], routes: readonly IpRecord[]): readonly Link[] {
   const byDevice = new Map<string, Route[]>();
   for (const record of routes) {
     const device = text(record.dev);
     const prefix = routePrefix(text(record.dst));
-    if (device === undefined || prefix === undefined) continue;
+    // The main table is the one that is not named.
+    if (device === undefined || prefix === undefined || record.table !== undefined) continue;
     const known = byDevice.get(device);
     const route = { prefix, via: text(record.gateway) };
     if (known) known.push(route);
