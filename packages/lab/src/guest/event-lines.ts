@@ -12,6 +12,9 @@ export interface TestLine {
   readonly error?: string;
 }
 
+/** The runner's own, at its end. */
+const summaryLine = /^(?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+$/;
+
 interface ReportedEvent {
   readonly type: string;
   readonly data: {
@@ -32,7 +35,8 @@ export default async function* lines(source: AsyncIterable<ReportedEvent>): Asyn
 }
 
 function lineOf(type: string, data: ReportedEvent['data']): TestLine | undefined {
-  if (type === 'test:diagnostic' && data.nesting !== 0) return { kind: 'say', text: data.message ?? '' };
+  const { message = '' } = data;
+  if (type === 'test:diagnostic' && !summaryLine.test(message)) return { kind: 'say', text: message };
   if (type !== 'test:pass' && type !== 'test:fail') return undefined;
   const { duration_ms: milliseconds = 0, error } = data.details ?? {};
   const cause = error?.cause instanceof Error ? error.cause : error;
