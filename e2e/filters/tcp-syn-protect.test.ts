@@ -9,6 +9,7 @@ import {
   origin,
   showBrowsing,
   showHandshake,
+  showLostAnswers,
   showStrangersDiscarded,
 } from './behind-proxy.ts';
 import { FilteredPath, families } from './filtered-path.ts';
@@ -29,6 +30,7 @@ test('the router completes handshakes itself, and a web server works behind it',
       showStrangersDiscarded(path, family),
     );
     await t.test(`IPv${family}: curl fetches and puts as without it`, () => showBrowsing(path, nginx, family));
+    await t.test(`IPv${family}: a handshake's last packet may be lost`, () => showLostAnswers(path, nginx, family));
     await t.test(`IPv${family}: it goes on answering in a flood of SYNs`, async (each) => {
       const flooded = await floodWithSyns(path, nginx, family);
       each.diagnostic(JSON.stringify(flooded));

@@ -16,6 +16,13 @@ export interface KindText {
   readonly established: string;
   readonly known: string;
   readonly settling: string;
+  /**
+   * Of kinds that keep SYNs from conntrack. Notes the SYN's ports and sequence number for some seconds; where there is no room,
+   * the line does not match. This and the next one overwrite the packet's mark: it must not be forwarded after them.
+   */
+  readonly noteSyn: string;
+  /** A SYN with this segment's ports and sequence number was noted. */
+  readonly repeatsSyn: string;
   /** The source has lately opened more connections than the kind's `openings` allow. */
   readonly refused: string;
   /**

@@ -57,12 +57,18 @@ export function judgeBehindProxy({ packet, payload, established, settling }: Fil
  * proxy's hook send it again.
  */
 export function compileBehindProxy(text: KindText, bound?: 'bounds openings'): string[] {
-  const { above, branch, discard, established, family, pass, refused, settling } = text;
+  const { above, branch, discard, established, family, noteSyn, pass, refused, repeatsSyn, settling } = text;
   const offered = `mss ${offeredMss[family]} wscale ${offeredWindowScale} timestamp sack-perm`;
   const proxy = `${family === 6 ? `${asVerified6} ` : ''}synproxy ${offered}`;
   const emptyOrNot = hasFlags(ack, syn | rst | fin);
+  const opens = hasFlags(syn, fin | rst | ack);
+  const probe = branch('probe', [...stepsToNext(proxy)]);
   // Who is refused takes the connection for open: a reset tells.
-  const answers = [...(bound ? [`${emptyOrNot} ${refused} reject with tcp reset`] : []), `${emptyOrNot} ${proxy}`];
+  const answers = [
+    ...(bound ? [`${emptyOrNot} ${refused} reject with tcp reset`] : []),
+    `${emptyOrNot} ${repeatsSyn} ${probe}`,
+    `${emptyOrNot} ${proxy}`,
+  ];
   const allowed = branch('settled', [`${above(settlingMeter.name)} ${discard}`, pass]);
   const unsettled = branch('settling', [
     // A header of fewer than 20 octets shows no payload; loads of one octet are safe behind a load of three.
@@ -74,9 +80,23 @@ export function compileBehindProxy(text: KindText, bound?: 'bounds openings'): s
   ]);
   return [
     `${established} ${pass}`,
-    `${hasFlags(syn, fin | rst | ack)} ${proxy}`,
+    `${opens} ${noteSyn} ${proxy}`,
+    `${opens} ${proxy}`,
     `${settling} ${unsettled}`,
     `ct status & 8 == 8 ${emptyOrNot} ${pass}`,
     ...answers,
   ];
+}
+
+/**
+ * A client whose handshake's third packet was lost takes the connection for open and its window for closed. It asks with its SYN's
+ * sequence number, one less than what the cookie is for, which the proxy discards or opens a connection from that never works.
+ * The number is raised by one: as nft cannot add, by what changes in the bits from the lowest zero on. One number in 4096 has more
+ * ones below than are looked for here.
+ */
+function* stepsToNext(proxy: string): Iterable<string> {
+  for (let bits = 1; bits <= 12; bits += 1) {
+    const mask = 2 ** bits - 1;
+    yield `@th,32,32 & ${mask} == ${mask >> 1} tcp sequence set tcp sequence ^ ${mask} ${proxy}`;
+  }
 }

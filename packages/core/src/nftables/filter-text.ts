@@ -25,6 +25,8 @@ export interface FilterProgram {
 }
 
 /** A meter tells `mostRemembered` sources apart: beyond, newcomers are not metered until others are forgotten. */
+/** A client that waits for the window to open asks within a second or three. */
+const notedSeconds = 10;
 const meterSeconds = 10;
 const bytesPerMegabit = 125_000;
 
@@ -61,6 +63,8 @@ export function filterProgram(filter: Filter): FilterProgram {
     known: `${memoryKey(enforcement, family)} @${filterSet('known', uuid)}`,
     settling: `meta nfproto @${filterSet('settling', uuid)}`,
     remember: `update @${filterSet('known', uuid)} { ${memoryKey(enforcement, family)} }`,
+    noteSyn: `${sequenceAsMark} update @${filterSet('syns', uuid)} { ${segment(family)} }`,
+    repeatsSyn: `${sequenceAsMark} ${segment(family)} @${filterSet('syns', uuid)}`,
     refused: `${peers(family)} @${filterSet('refused', uuid)}`,
     above,
     branch(name, body) {
@@ -140,7 +144,7 @@ function rateLines(filter: Filter, discardChain: string): string[] {
   return [`limit rate over ${megabits * bytesPerMegabit} bytes/second goto ${discardChain}`];
 }
 
-function filterSets(filter: Filter, { meters, openings, remembers, settles }: KindEnforcement): FilterSet[] {
+function filterSets(filter: Filter, { meters, openings, remembers, settles, tracking }: KindEnforcement): FilterSet[] {
   const { uuid, dst } = filter;
   const address = `ipv${dst.family}_addr`;
   const dynamic = (name: string, type: string, most: number, seconds: number): FilterSet => ({
@@ -169,6 +173,10 @@ function filterSets(filter: Filter, { meters, openings, remembers, settles }: Ki
         : [`${address} . ${address}`, remembers.sources];
     sets.push(dynamic(filterSet('known', uuid), type, most, remembers.seconds));
   }
+  if (tracking === 'all but SYNs') {
+    const type = `${address} . ${address} . inet_service . inet_service . mark`;
+    sets.push(dynamic(filterSet('syns', uuid), type, mostRemembered, notedSeconds));
+  }
   if (openings) {
     const type = `${address} . ${address}`;
     sets.push(dynamic(filterSet('refused', uuid), type, mostRemembered, openings.refusedSeconds));
@@ -191,6 +199,17 @@ function memoryKey({ remembers }: KindEnforcement, family: Family): string {
 
 function peers(family: Family): string {
   return family === 4 ? 'ip saddr . ip daddr' : 'ip6 saddr . ip6 daddr';
+}
+
+/**
+ * A set's key may hold a sequence number as a plain integer, but nft 1.0.6 dies of listing such a set. So it is put where a type
+ * has a length: into the mark of a packet that goes no further.
+ */
+const sequenceAsMark = 'meta mark set tcp sequence';
+
+/** Ports are loaded plainly: see memoryKey. */
+function segment(family: Family): string {
+  return `${peers(family)} . th sport . th dport . meta mark`;
 }
 
 function destination(family: Family): string {

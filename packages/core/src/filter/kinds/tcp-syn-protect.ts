@@ -19,6 +19,8 @@ export const tcpSynProtect: FilterKind = {
     'Clients are told to send segments of at most 1390 octets (IPv6: 1370) and to take windows for scaled by 7, as Linux ' +
       'servers have it: uploads to a server with a smaller scale are slower.',
     'A port on which nothing listens looks open until the handshake is done.',
+    "A server does not learn from ICMP that a path carries less than the client's segment size: what the message quotes is " +
+      'numbered otherwise on its side.',
     'For 10 seconds after it is switched on, packets of connections that ran before pass, 5000 a second, and so does a flood ' +
       'of their like; SYNs are answered from the first moment on.',
     'A connection that ran before and is silent in these seconds goes on only when the server sends first.',
