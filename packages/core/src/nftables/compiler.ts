@@ -16,9 +16,10 @@ import type { Plane } from './rule-text.ts';
 import { fixedChains, fixedElements, fixedSets, hookDeclarations, markCommands } from './skeleton.ts';
 import { emptyState, holdersOf, isShared, type State } from './state.ts';
 import { Transaction } from './transaction.ts';
+import { addSet } from './work.ts';
 
 export { isEnforced } from '../filter/filter-kind.ts';
-export { markSetName, tableName } from './names.ts';
+export { markChainName, tableName } from './names.ts';
 export { needsIngress } from './rule-text.ts';
 
 export interface CompilerOptions {
@@ -84,13 +85,14 @@ export function createCompiler(options: CompilerOptions = {}): Compiler {
 
   function replace(entries: Iterable<Entry>, mark: string): Plan {
     const fresh = emptyState(planes);
+    const journal = new Journal({ keep: false });
     const transaction = new Transaction();
-    for (const set of fixedSets()) transaction.addSet(set);
+    for (const set of fixedSets()) addSet({ state: fresh, journal, transaction }, set);
     for (const [set, elements] of fixedElements()) {
       for (const element of elements) transaction.addElement(set, element);
     }
     const fixed = fixedChains(ingressDevices);
-    const tracked = applyDelta(fresh, { upsert: entries, remove: [] }, new Journal({ keep: false }), transaction);
+    const tracked = applyDelta(fresh, { upsert: entries, remove: [] }, journal, transaction);
     const frame = new Map([...fixed, ...variableChains(fresh)]);
     const own = transaction.replaceText(markCommands(mark), frame, hookDeclarations(ingressDevices));
     const text = `${fresh.synLengths.size > 0 ? proxiedFlowsText() : ''}${own}`;
@@ -105,9 +107,9 @@ export function createCompiler(options: CompilerOptions = {}): Compiler {
     const journal = new Journal({ keep: true });
     const transaction = new Transaction();
     const beginsTracking = applyDelta(state, delta, journal, transaction);
+    const own = transaction.empty ? '' : transaction.changeText(markCommands(mark), state.sets);
     journal.rollback();
     const proxies = [...delta.upsert].some(opensForClients);
-    const own = transaction.empty ? '' : transaction.changeText(markCommands(mark));
     const text = own !== '' && proxies ? `${proxiedFlowsText()}${own}` : own;
     return planOf({ text, flushedChains: transaction.flushedChains, beginsTracking }, () => journal.replay());
   }

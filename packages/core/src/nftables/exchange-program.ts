@@ -8,8 +8,7 @@ import type { Filter } from '../filter/filter.ts';
 import { formatPrefix } from '../net/prefix-text.ts';
 import { ownProgram } from './entry-text.ts';
 import type { FilterProgram, FilterSet } from './filter-text.ts';
-import type { Transaction } from './transaction.ts';
-import type { Work } from './work.ts';
+import { addSet, removeSet, renewSet, type Work } from './work.ts';
 
 const nothing: FilterProgram = { sets: [], chains: [] };
 
@@ -18,7 +17,7 @@ export function exchangeProgram(work: Work, old: Entry | undefined, now: Entry |
   const before = old ? ownProgram(old) : nothing;
   const after = now ? ownProgram(now) : nothing;
   const anew = old !== undefined && now !== undefined && !keepsMemory(old, now);
-  const renewed = exchangeSets(work.transaction, before.sets, after.sets, anew);
+  const renewed = exchangeSets(work, before.sets, after.sets, anew);
   const chains = new Map(before.chains.map((chain) => [chain.name, chain]));
   for (const chain of after.chains) {
     const known = chains.get(chain.name);
@@ -37,24 +36,19 @@ export function exchangeProgram(work: Work, old: Entry | undefined, now: Entry |
 }
 
 /** Whether a set was made anew under its name. The first elements go by themselves: nobody removes them. */
-function exchangeSets(
-  transaction: Transaction,
-  before: readonly FilterSet[],
-  after: readonly FilterSet[],
-  anew: boolean,
-): boolean {
+function exchangeSets(work: Work, before: readonly FilterSet[], after: readonly FilterSet[], anew: boolean): boolean {
   const old = new Map(before.map((set) => [set.name, set]));
   let renewed = false;
   for (const set of after) {
     const known = old.get(set.name);
     old.delete(set.name);
     if (known && !anew && known.properties.join('\n') === set.properties.join('\n')) continue;
-    if (known) transaction.renewSet(set);
-    else transaction.addSet(set);
+    if (known) renewSet(work, set);
+    else addSet(work, set);
     renewed ||= known !== undefined;
-    for (const element of set.elements) transaction.addElement(set.name, element);
+    for (const element of set.elements) work.transaction.addElement(set.name, element);
   }
-  for (const set of old.values()) transaction.removeSet(set);
+  for (const set of old.values()) removeSet(work, set);
   return renewed;
 }
 

@@ -8,10 +8,10 @@ import type { Family, Prefix } from '../net/prefix.ts';
 export const tableName = 'levee';
 
 /**
- * The set whose only element is the generation's mark. The number rises when the layout of the table changes in a way
- * that an older table must not be adopted: a program that looks for its own set finds none, and replaces the table.
+ * The chain whose only rule bears the generation's mark. The number rises when the layout of the table changes in a way
+ * that an older table must not be adopted: a program that looks for its own chain finds none, and replaces the table.
  */
-export const markSetName = 'mark_4';
+export const markChainName = 'mark_5';
 
 export const forwardHookChain = 'hook_forward';
 /** What conntrack sees, and what not. */

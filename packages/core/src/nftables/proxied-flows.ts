@@ -65,7 +65,10 @@ export function proxiedFlowsText(): string {
     ...chains.flatMap(([name, hook, lines]) => [
       `add chain ${table} ${name} ${hook}`.trimEnd(),
       `flush chain ${table} ${name}`,
-      ...lines.map((line) => `add rule ${table} ${name} ${line}`),
+      // In a block: see Transaction.changeText.
+      `add chain ${table} ${name} {`,
+      ...lines,
+      '}',
     ]),
     '',
   ].join('\n');

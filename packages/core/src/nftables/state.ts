@@ -9,6 +9,7 @@ import { planeLetters } from './layout.ts';
 import { sharedChain } from './names.ts';
 import type { Item } from './outline.ts';
 import type { Plane } from './rule-text.ts';
+import type { SetDefinition } from './transaction.ts';
 
 export interface PlaneState {
   readonly plane: Plane;
@@ -28,6 +29,8 @@ export interface State {
   readonly entries: Map<string, Entry>;
   readonly sites: PrefixIndex<Site>;
   readonly planes: readonly PlaneState[];
+  /** Of the whole table, by name. */
+  readonly sets: Map<string, SetDefinition>;
   /** Own chains that count for one entry → its uuid. */
   readonly countingChains: Map<string, string>;
   /** Entries for which conntrack must see their destination, by the key of its prefix. */
@@ -61,6 +64,7 @@ export function emptyState(planes: readonly Plane[]): State {
       parts: new Map(),
       lengths: new Map(),
     })),
+    sets: new Map(),
     countingChains: new Map(),
     stateful: new Map(),
     trackedLengths: new Map(),

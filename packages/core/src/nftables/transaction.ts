@@ -20,6 +20,8 @@ interface ElementChange {
 const table = `inet ${tableName}`;
 /** One command stays far below nft's line buffers, and an error message stays readable. */
 const elementsPerCommand = 500;
+/** In a line of a rule, a set or map; `@ih,0,8` is none. */
+const setName = /@([a-z]\w*)(?![\w,])/g;
 
 export class Transaction {
   readonly #newSets = new Map<string, SetDefinition>();
@@ -81,21 +83,27 @@ export class Transaction {
     if (!add.delete(key)) remove.add(key);
   }
 
-  /** The change of a table that is loaded. */
-  changeText(mark: readonly string[]): string {
+  /**
+   * The change of a table that is loaded. `sets`: those of the table after the change, by name. What is added is written in
+   * the block form of a chain and of a set, with every set that a line names, as if it were new: the kernel takes what is
+   * there already for granted, and nft 1.0.6 does not read the names of all chains and sets of the kernel before such a
+   * command, as it does before `add rule`, `add element`, `flush set` and whatever deletes (decision 0028).
+   */
+  changeText(mark: readonly string[], sets: ReadonlyMap<string, SetDefinition>): string {
     const lines: string[] = [];
     for (const name of this.#newChains.keys()) lines.push(`add chain ${table} ${name}`);
     for (const name of this.flushedChains) lines.push(`flush chain ${table} ${name}`);
     for (const set of this.#renewedSets.values()) lines.push(`delete ${set.kind} ${table} ${set.name}`);
-    for (const set of [...this.#renewedSets.values(), ...this.#newSets.values()]) {
-      lines.push(`add ${set.kind} ${table} ${set.name} { ${set.properties.join('; ')}; }`);
-    }
-    for (const [name, rules] of [...this.#newChains, ...this.#changedChains]) {
-      for (const rule of rules) lines.push(`add rule ${table} ${name} ${rule}`);
-    }
+    const bodies = [...this.#newChains, ...this.#changedChains].filter(([, rules]) => rules.length > 0);
+    for (const set of this.#namedSets(bodies, sets)) lines.push(setCommand(set));
+    for (const [name, rules] of bodies) lines.push(`add chain ${table} ${name} {`, ...rules, '}');
     // A verdict is replaced by taking the element out and putting it back: within one transaction no packet sees it.
-    for (const [set, { remove }] of this.#elements) lines.push(...elementCommands('delete', set, [...remove]));
-    for (const [set, { add }] of this.#elements) lines.push(...elementCommands('add', set, [...add]));
+    for (const [set, { remove }] of this.#elements) {
+      for (const keys of portions([...remove])) lines.push(`delete element ${table} ${set} { ${keys.join(', ')} }`);
+    }
+    for (const [name, { add }] of this.#elements) {
+      for (const elements of portions([...add])) lines.push(setCommand(definitionOf(sets, name), elements));
+    }
     for (const set of this.#oldSets.values()) lines.push(`delete ${set.kind} ${table} ${set.name}`);
     for (const name of this.#oldChains) lines.push(`delete chain ${table} ${name}`);
     return [...lines, ...mark, ''].join('\n');
@@ -125,6 +133,18 @@ export class Transaction {
     return [...lines, '}', ...mark, ''].join('\n');
   }
 
+  /** New ones, and those that lines of these chains name. */
+  #namedSets(
+    chains: readonly (readonly [string, readonly string[]])[],
+    sets: ReadonlyMap<string, SetDefinition>,
+  ): Iterable<SetDefinition> {
+    const named = new Map([...this.#renewedSets, ...this.#newSets]);
+    for (const [, rules] of chains) {
+      for (const [, name = ''] of rules.join('\n').matchAll(setName)) named.set(name, definitionOf(sets, name));
+    }
+    return named.values();
+  }
+
   #elementsOf(set: string): ElementChange {
     const known = this.#elements.get(set);
     if (known) return known;
@@ -134,10 +154,21 @@ export class Transaction {
   }
 }
 
-function elementCommands(verb: 'add' | 'delete', set: string, elements: readonly string[]): string[] {
-  const lines: string[] = [];
+function definitionOf(sets: ReadonlyMap<string, SetDefinition>, name: string): SetDefinition {
+  const set = sets.get(name);
+  if (set === undefined) throw new Error(`there is no set ${name}`);
+  return set;
+}
+
+function setCommand({ kind, name, properties }: SetDefinition, elements: readonly string[] = []): string {
+  const inside = elements.length > 0 ? [...properties, `elements = { ${elements.join(', ')} }`] : properties;
+  return `add ${kind} ${table} ${name} { ${inside.join('; ')}; }`;
+}
+
+function portions(elements: readonly string[]): string[][] {
+  const found: string[][] = [];
   for (let index = 0; index < elements.length; index += elementsPerCommand) {
-    lines.push(`${verb} element ${table} ${set} { ${elements.slice(index, index + elementsPerCommand).join(', ')} }`);
+    found.push(elements.slice(index, index + elementsPerCommand));
   }
-  return lines;
+  return found;
 }

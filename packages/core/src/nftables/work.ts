@@ -7,6 +7,8 @@ import { lengthKey } from './skeleton.ts';
 import type { State } from './state.ts';
 import type { SetDefinition, Transaction } from './transaction.ts';
 
+type SetWork = Pick<Work, 'state' | 'journal' | 'transaction'>;
+
 /** What one change carries through all of its steps. */
 export interface Work {
   readonly state: State;
@@ -14,6 +16,22 @@ export interface Work {
   readonly transaction: Transaction;
   /** Prefixes whose need of conntrack the change has touched, and whether they were tracked before. */
   readonly trackedBefore: Map<string, { readonly prefix: Prefix; readonly tracked: boolean }>;
+}
+
+export function addSet({ state, journal, transaction }: SetWork, definition: SetDefinition): void {
+  journal.put(state.sets, definition.name, definition);
+  transaction.addSet(definition);
+}
+
+/** Anew, and empty: see Transaction. */
+export function renewSet({ state, journal, transaction }: SetWork, definition: SetDefinition): void {
+  journal.put(state.sets, definition.name, definition);
+  transaction.renewSet(definition);
+}
+
+export function removeSet({ state, journal, transaction }: SetWork, definition: SetDefinition): void {
+  journal.put(state.sets, definition.name, undefined);
+  transaction.removeSet(definition);
 }
 
 /** A set exists as long as it has an element. */
@@ -27,6 +45,6 @@ export function countLength(
   const key = lengthKey(prefix.family, prefix.length);
   const before = lengths.get(key) ?? 0;
   work.journal.count(lengths, key, difference);
-  if (before === 0) work.transaction.addSet(definition);
-  if (before + difference === 0) work.transaction.removeSet(definition);
+  if (before === 0) addSet(work, definition);
+  if (before + difference === 0) removeSet(work, definition);
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { filterKind, filterKinds } from '@levee/core/filter/catalogue.ts';
 import type { Entry } from '@levee/core/filter/entry.ts';
 import { createCompiler, isEnforced, type Plan } from '@levee/core/nftables/compiler.ts';
-import { markSetName, tableName } from '@levee/core/nftables/names.ts';
+import { markChainName, tableName } from '@levee/core/nftables/names.ts';
 import fc from 'fast-check';
 import { createFakeNft } from '../drivers/nft/fake.ts';
 import { filterOf } from '../testing/filters.ts';
@@ -89,7 +89,7 @@ test('the table after any history of changes is the one that a full load of the 
       }
       const loaded = createFakeNft();
       await loaded.open().driver.apply(createCompiler().replace(entries.values(), mark).text);
-      assert.equal(grown.dump(tableName, markSetName), loaded.dump(tableName, markSetName));
+      assert.equal(grown.dump(tableName, markChainName), loaded.dump(tableName, markChainName));
     }),
     { numRuns: 400 },
   );
@@ -98,7 +98,7 @@ test('the table after any history of changes is the one that a full load of the 
 test("the mark is read from nft's listing as it was written", async () => {
   const { driver } = createFakeNft().open();
   await driver.apply(createCompiler().replace([], mark).text);
-  const listed = await driver.list(`set inet ${tableName} ${markSetName}`);
+  const listed = await driver.list(`chain inet ${tableName} ${markChainName}`);
   assert.equal(listed.ok && parseMarkListing(listed.output), mark);
 });
 

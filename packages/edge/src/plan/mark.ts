@@ -4,7 +4,7 @@
  * not adopted.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import { markSetName, tableName } from '@levee/core/nftables/names.ts';
+import { markChainName, tableName } from '@levee/core/nftables/names.ts';
 import type { NftDriver, NftKernel } from '../drivers/nft/port.ts';
 
 const shapeDigits = 6;
@@ -21,18 +21,11 @@ export function createMarks(shape: unknown): { next(): string; fits(mark: string
 
 /** The mark of the table that the kernel has; undefined when there is none, or one of another making. */
 export async function readMark(driver: NftDriver, kernel: NftKernel | undefined): Promise<string | undefined> {
-  if (kernel) return (await kernel.elements(markSetName))?.[0]?.key;
-  const listed = await driver.list(`set inet ${tableName} ${markSetName}`);
+  if (kernel) return kernel.comments(markChainName)[0];
+  const listed = await driver.list(`chain inet ${tableName} ${markChainName}`);
   return listed.ok ? parseMarkListing(listed.output) : undefined;
 }
 
-/** nft lists the mark's two words as IPv4 addresses. */
 export function parseMarkListing(listing: string): string | undefined {
-  const words = /elements = \{ ([0-9.]+) \. ([0-9.]+) \}/.exec(listing);
-  if (words === null) return undefined;
-  return words
-    .slice(1)
-    .flatMap((word) => word.split('.'))
-    .map((octet) => Number(octet).toString(16).padStart(2, '0'))
-    .join('');
+  return /comment "([0-9a-f]{16})"/.exec(listing)?.[1];
 }

@@ -6,7 +6,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgentTunnel } from '@levee/contract/agent.ts';
 import { createCompiler } from '@levee/core/nftables/compiler.ts';
-import { markSetName, tableName } from '@levee/core/nftables/names.ts';
+import { markChainName, tableName } from '@levee/core/nftables/names.ts';
 import { pino } from 'pino';
 import { createFakeNft, type FakeNft } from '../drivers/nft/fake.ts';
 import { understand } from '../plan/desired.ts';
@@ -113,7 +113,7 @@ async function tableOf(entries: Iterable<AgentEntry>, ingressDevices: readonly s
   });
   const world = createFakeNft();
   await world.open().driver.apply(createCompiler({ ingressDevices }).replace(readable, '0'.repeat(16)).text);
-  return world.dump(tableName, markSetName);
+  return world.dump(tableName, markChainName);
 }
 
 /** As one text, whatever their order. */
@@ -160,7 +160,7 @@ export async function createRig({ foldAboveBytes = 600, ingressDevices = [] }: R
     const at = applied === undefined ? -1 : positionOf(applied);
     // Between two transactions of one change the table is neither the one nor the other.
     if (!life.installing) {
-      const table = world.dump(tableName, markSetName);
+      const table = world.dump(tableName, markChainName);
       const reached = states.findLast((state) => state.table === table)?.position ?? -1;
       if (reached >= Math.max(0, at)) meddled = false;
       else if (applied !== undefined && !meddled) lies.push(`table at ${applied}`);
@@ -327,7 +327,7 @@ export async function createRig({ foldAboveBytes = 600, ingressDevices = [] }: R
       while (tunnels.busy && !tunnels.held && !life.dead);
     },
     expected,
-    dump: () => world.dump(tableName, markSetName),
+    dump: () => world.dump(tableName, markChainName),
     async close() {
       life.die();
       await store.close();

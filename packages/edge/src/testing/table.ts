@@ -4,14 +4,14 @@
  */
 import { execFileSync } from 'node:child_process';
 import { createCompiler } from '@levee/core/nftables/compiler.ts';
-import { markSetName } from '@levee/core/nftables/names.ts';
+import { markChainName } from '@levee/core/nftables/names.ts';
 import { understand } from '../plan/desired.ts';
 import type { AgentEntry } from '../state/objects.ts';
 
 export function canonicalTable(listing: string): string {
   const blocks = [...listing.matchAll(/^\t(chain|set|map) (\w+) \{\n([\s\S]*?)^\t\}$/gm)];
   return blocks
-    .filter(([, , name]) => name !== markSetName)
+    .filter(([, , name]) => name !== markChainName)
     .map(([, kind, name, body = '']) => {
       const text = body.replace(/packets \d+ bytes \d+/g, '').replace(/\s+/g, ' ');
       if (/\bflags [a-z,]*timeout/.test(text)) return `${kind} ${name}: ${text.replace(/elements = \{ .* \}/, '')}`;

@@ -22,8 +22,8 @@ export interface FakeNft {
   foreign(text: string): void;
   /** Packets meet the n-th counted rule of a chain, by way of the first element that leads there. */
   hit(table: string, chain: string, index: number, packets: number): void;
-  /** Everything in a table but the set of that name, in one canonical text. */
-  dump(table: string, exceptSet?: string): string;
+  /** Everything in a table but what a chain of that name holds, in one canonical text. */
+  dump(table: string, exceptChain?: string): string;
   readonly transactions: number;
 }
 
@@ -99,6 +99,7 @@ export function createFakeNft(): FakeNft {
         generation: () => generation,
         isTableLoaded: () => own() !== undefined,
         chainCounters: (chain) => countersOf(own(), chain),
+        comments: (chain) => (own()?.chains.get(chain) ?? []).flatMap((rule) => /comment "(.*)"/.exec(rule)?.[1] ?? []),
         allChainCounters: async () =>
           new Map([...(own()?.chains.keys() ?? [])].map((chain) => [chain, countersOf(own(), chain)] as const)),
         elements: async (set) => {
@@ -137,13 +138,13 @@ export function createFakeNft(): FakeNft {
         ),
       );
     },
-    dump(name, exceptSet) {
+    dump(name, exceptChain) {
       const table = tables.get(name);
       if (table === undefined) return '';
       const lines: string[] = [];
-      for (const [chain, rules] of table.chains) lines.push(`chain ${chain}: ${rules.join(' ; ')}`);
+      for (const [chain, rules] of table.chains)
+        if (chain !== exceptChain) lines.push(`chain ${chain}: ${rules.join(' ; ')}`);
       for (const [set, elements] of table.sets) {
-        if (set === exceptSet) continue;
         lines.push(`set ${set}: ${[...elements].map(([key, verdict]) => `${key} ${verdict}`).sort()}`);
       }
       return lines.sort().join('\n');
@@ -152,10 +153,11 @@ export function createFakeNft(): FakeNft {
   return world;
 }
 
-/** Statements in line form; the block form of a table is taken apart into them, what is named before what names it. */
+/** Statements in line form; the block forms are taken apart into them, in that of a table what is named before what names it. */
 function* statementsOf(text: string): Generator<string> {
   const lines = text.split('\n').map((line) => line.trim());
   let table: string | undefined;
+  let chain: string | undefined;
   let inner: { kind: string; name: string } | undefined;
   let elements: string | undefined;
   let later: string[] = [];
@@ -171,10 +173,19 @@ function* statementsOf(text: string): Generator<string> {
     }
     if (table === undefined) {
       const opened = /^table (\w+ \w+) \{$/.exec(line);
-      if (opened) {
+      const filled = /^add (?:set|map) (\w+ \w+ \w+) \{.* elements = (\{.*\}); \}$/.exec(line);
+      const body = /^add chain (\w+ \w+ \w+) \{$/.exec(line);
+      if (chain !== undefined) {
+        if (line === '}') chain = undefined;
+        else yield `add rule ${chain} ${line}`;
+      } else if (opened) {
         table = opened[1] as string;
         yield `add table ${table}`;
-      } else yield line;
+      } else if (body) {
+        chain = body[1] as string;
+        yield `add chain ${chain}`;
+      } else if (filled) yield `add element ${filled[1]} ${filled[2]}`;
+      else yield line;
     } else if (inner === undefined) {
       const opened = /^(set|map|chain) (\w+) \{$/.exec(line);
       if (opened) {

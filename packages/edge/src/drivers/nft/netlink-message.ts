@@ -108,6 +108,17 @@ export function request(
   return message;
 }
 
+/** Of a rule's user data, where nft keeps it: type 0 of runs of an octet of type, one of length, and the value. */
+export function commentOf(userData: Buffer): string | undefined {
+  for (let at = 0; at + 2 <= userData.length; ) {
+    const [type = 0, length = 0] = userData.subarray(at, at + 2);
+    const value = userData.subarray(at + 2, at + 2 + length);
+    if (type === 0) return attributeText(value);
+    at += 2 + length;
+  }
+  return undefined;
+}
+
 /** The counter among a list of expressions (NFTA_LIST_ELEM → NFTA_EXPR_NAME, NFTA_EXPR_DATA), where there is one. */
 export function counterOf(expressions: Buffer): { packets: number; bytes: number } | undefined {
   for (const element of attributesOf(expressions)) {

@@ -10,6 +10,7 @@ import {
   attribute,
   attributesOf,
   attributeText,
+  commentOf,
   counterOf,
   counterOfExpression,
   messagesOf,
@@ -161,6 +162,15 @@ export function openNetlink(table: string): NftKernel {
         if (typeof datagram === 'number') throw new Error(`netlink dump failed (errno ${datagram})`);
         if (reader.read(datagram)) return counters;
       }
+    },
+    comments(chain) {
+      const found: string[] = [];
+      for (const { attributes } of dump(ruleDump(chain))) {
+        const data = attribute(attributes, 7);
+        const comment = data && commentOf(data);
+        if (comment !== undefined) found.push(comment);
+      }
+      return found;
     },
     async allChainCounters(pace) {
       const chains = new Map<string, ChainCounter[]>();

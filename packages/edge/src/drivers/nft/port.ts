@@ -42,6 +42,8 @@ export interface NftKernel {
   isTableLoaded(): boolean;
   /** Counters of a chain's counted rules, in order; none when there is no such chain. */
   chainCounters(chain: string): readonly ChainCounter[];
+  /** Comments of a chain's rules, in order; none when there is no such chain. */
+  comments(chain: string): readonly string[];
   /**
    * Counters of all chains of the table (some 6 µs a rule), gathered in slices of two milliseconds. `gentle`: with rests
    * between them, for a reading that nobody waits for.
