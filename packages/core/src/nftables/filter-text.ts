@@ -4,11 +4,18 @@
  * Never looks at other filters: order and merging are the layout's.
  */
 import type { Filter } from '../filter/filter.ts';
-import { type FilterTransport, type KindEnforcement, mostRemembered, settlingSeconds } from '../filter/filter-kind.ts';
+import {
+  type FilterTransport,
+  type KindEnforcement,
+  type KindMeter,
+  mostRemembered,
+  settlingSeconds,
+} from '../filter/filter-kind.ts';
 import { type FilterScope, scopesOf } from '../filter/scope.ts';
-import type { Family } from '../net/prefix.ts';
+import { type Family, familyBits, type Prefix } from '../net/prefix.ts';
 import { areMany, kindPortsCondition } from './kind-ports.ts';
 import { filterChain, filterSet } from './names.ts';
+import { withPlainMeters } from './plain-meters.ts';
 import { destinationPortCondition, type OwnChain, sourceConditions, sourcePortCondition } from './rule-text.ts';
 import type { SetDefinition } from './transaction.ts';
 
@@ -24,9 +31,9 @@ export interface FilterProgram {
   readonly chains: readonly OwnChain[];
 }
 
-/** A meter tells `mostRemembered` sources apart: beyond, newcomers are not metered until others are forgotten. */
 /** A client that waits for the window to open asks within a second or three. */
 const notedSeconds = 10;
+/** A meter tells `mostRemembered` sources apart: beyond, newcomers are not metered until others are forgotten. */
 const meterSeconds = 10;
 const bytesPerMegabit = 125_000;
 
@@ -41,23 +48,38 @@ export function openingLine({ kind, uuid }: Filter): string | undefined {
 
 /** Throws when the kind is not enforced: who asks has to know. */
 export function filterProgram(filter: Filter): FilterProgram {
-  const { kind, uuid } = filter;
+  const { kind } = filter;
   const { enforcement } = kind;
   if (enforcement === undefined) throw new Error(`filters of kind ${kind.name} are not enforced`);
+  const ofDestination = isOneAddress(filter.dst) ? enforcement.meters.filter(({ of }) => of === 'destination') : [];
+  const plain = ofDestination.map((meter) => ({
+    set: filterSet(`meter_${meter.name}`, filter.uuid),
+    statement: meterText(filter, meter),
+    plain: limitText(meter),
+    chain: filterChain(`meter_${meter.name}`, filter.uuid),
+  }));
+  const discard = `goto ${filterChain('discard', filter.uuid)}`;
+  const { chains, gone } = withPlainMeters(filterChains(filter, enforcement), plain, discard);
+  return { sets: filterSets(filter, enforcement).filter(({ name }) => !gone.has(name)), chains };
+}
+
+/** With a set for each meter. */
+function filterChains(filter: Filter, enforcement: KindEnforcement): OwnChain[] {
+  const { kind, uuid } = filter;
   const family = filter.dst.family;
+  const limited = filter.rateLimitMegabitsPerSecond !== undefined;
   const verdict = { pass: filterChain('pass', uuid), discard: filterChain('discard', uuid) };
   const branches: OwnChain[] = [];
   const above = (name: string): string => {
     const meter = enforcement.meters.find((each) => each.name === name);
     if (meter === undefined) throw new Error(`${kind.name} has no meter ${name}`);
-    const key = meter.of === 'source' ? peers(family) : destination(family);
-    const rate = `${meter.packetsPerSecond}/second burst ${meter.burst} packets`;
-    return `update @${filterSet(`meter_${name}`, uuid)} { ${key} limit rate over ${rate} }`;
+    return meterText(filter, meter);
   };
   const lines = enforcement.compile({
     family,
     filter,
-    pass: `goto ${verdict.pass}`,
+    // Back to the destination's chain, which alone has jumped: inside, a filter goes on by goto.
+    pass: limited ? `goto ${verdict.pass}` : 'return',
     discard: `goto ${verdict.discard}`,
     established: 'ct state 2',
     known: `${memoryKey(enforcement, family)} @${filterSet('known', uuid)}`,
@@ -82,17 +104,23 @@ export function filterProgram(filter: Filter): FilterProgram {
     bodies.push({ name, lines: [...body, `goto ${verdict.discard}`], counted: false });
     for (const conditions of scopeConditions(filter, scope)) entries.push([...conditions, `goto ${name}`].join(' '));
   }
-  return {
-    sets: filterSets(filter, enforcement),
-    chains: [
-      { name: filterChain('in', uuid), lines: entries, counted: false },
-      ...bodies,
-      ...branches,
-      ...openingChains(filter, enforcement, above),
-      { name: verdict.pass, lines: rateLines(filter, verdict.discard), counted: false },
-      { name: verdict.discard, lines: ['counter drop'], counted: true },
-    ],
-  };
+  return [
+    { name: filterChain('in', uuid), lines: entries, counted: false },
+    ...bodies,
+    ...branches,
+    ...openingChains(filter, enforcement, above),
+    ...(limited ? [{ name: verdict.pass, lines: rateLines(filter, verdict.discard), counted: false }] : []),
+    { name: verdict.discard, lines: ['counter drop'], counted: true },
+  ];
+}
+
+function meterText({ dst, uuid }: Filter, meter: KindMeter): string {
+  const key = meter.of === 'source' ? peers(dst.family) : destination(dst.family);
+  return `update @${filterSet(`meter_${meter.name}`, uuid)} { ${key} ${limitText(meter)} }`;
+}
+
+function limitText({ packetsPerSecond, burst }: KindMeter): string {
+  return `limit rate over ${packetsPerSecond}/second burst ${burst} packets`;
 }
 
 function openingChains(
@@ -195,6 +223,10 @@ function filterSets(filter: Filter, { meters, openings, remembers, settles, trac
 /** Ports are loaded plainly: a later fragment, which shows none, has not got past the scope's conditions. */
 function memoryKey({ remembers }: KindEnforcement, family: Family): string {
   return remembers !== undefined && 'flows' in remembers ? `${peers(family)} . th sport . th dport` : peers(family);
+}
+
+function isOneAddress({ family, length }: Prefix): boolean {
+  return length === familyBits(family);
 }
 
 function peers(family: Family): string {

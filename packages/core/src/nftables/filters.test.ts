@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import type { Entry } from '../filter/entry.ts';
 import type { Filter } from '../filter/filter.ts';
 import { dns } from '../filter/kinds/dns.ts';
+import { sourceEngine } from '../filter/kinds/source-engine.ts';
 import { udpAmplification } from '../filter/kinds/udp-amplification.ts';
 import { formatPrefix } from '../net/prefix-text.ts';
 import { type Compiler, createCompiler, isEnforced } from './compiler.ts';
@@ -94,7 +95,7 @@ describe('filters among rules', () => {
 
 describe('what belongs to one filter alone', () => {
   const filter = testFilter(1, '203.0.113.7', rememberingKind, { rateLimitMegabitsPerSecond: 10 });
-  const sets = ['meter_source', 'meter_sum', 'known', 'settling'].map((part) => named(part, filter));
+  const sets = ['meter_source', 'known', 'settling'].map((part) => named(part, filter));
 
   it('comes with it and goes with it, in a table that is loaded too', () => {
     const { compiler } = loaded([]);
@@ -149,6 +150,36 @@ describe('what belongs to one filter alone', () => {
       }
       assert.match(text, /^add set inet levee f_settling_\w+ \{ .* elements = \{ (2|10) timeout 10s \}; \}$/m);
     }
+  });
+
+  it('is changed by words before which nft reads no chains and sets, and what is in them stays', () => {
+    const rules = Array.from({ length: 3 }, (_, index) => testRule(20 + index, '203.0.113.0/24', { protocol: 'udp' }));
+    const { compiler } = loaded([filter, testFilter(2, '2001:db8::/32', proxyKind)]);
+    for (const upsert of [
+      [testFilter(3, '203.0.113.8', sourceEngine)],
+      [testFilter(4, '2001:db8::/32', proxyKind)],
+      [{ ...filter, rateLimitMegabitsPerSecond: 20 }],
+      [testFilter(3, '203.0.113.8', sourceEngine, { rateLimitMegabitsPerSecond: 5 })],
+      rules,
+    ]) {
+      const plan = compiler.change({ upsert, remove: [] }, mark);
+      assert.ok(plan.text.length > 0);
+      assert.doesNotMatch(plan.text, /^(delete|flush set|(add|insert) (rule|element)) /m);
+      plan.commit();
+    }
+  });
+
+  it('has no set for what bounds the one address that it protects: lines share a bucket, or have the only one', () => {
+    const kernel = loaded([testFilter(1, '203.0.113.7', sourceEngine)]).text;
+    assert.doesNotMatch(kernel, /f_meter_(queries|openings)_\w+ \{\ntype/);
+    const own = chain(kernel, named('meter_openings', filter));
+    assert.deepEqual(own, [`limit rate over 400/second burst 4000 packets goto ${named('discard', filter)}`]);
+    assert.equal(kernel.match(new RegExp(`^jump ${named('meter_openings', filter)}$`, 'gm'))?.length, 2);
+    assert.equal(kernel.match(/^limit rate over /gm)?.length, 2);
+    const subnet = loaded([testFilter(1, '203.0.113.6/31', sourceEngine)]).text;
+    assert.match(subnet, /\nset f_meter_queries_\w+ \{\ntype ipv4_addr\n/);
+    assert.match(subnet, /\nset f_meter_openings_\w+ \{\ntype ipv4_addr\n/);
+    assert.doesNotMatch(subnet, /^limit rate/m);
   });
 
   it('counts for it, and is found behind every destination that its prefix covers', () => {
