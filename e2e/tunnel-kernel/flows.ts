@@ -4,6 +4,7 @@
  */
 import { createSocket, type Socket, type SocketOptions } from 'node:dgram';
 import { connect, createServer, type Server } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { Namespace } from '@levee/lab/namespace.ts';
 
 const echoPort = 7007;
@@ -32,6 +33,7 @@ function bind(port: number, address: string): Socket {
 export class CustomerServices {
   private readonly sockets: Socket[];
   private readonly server: Server;
+  private readonly connections = new Set<Duplex>();
 
   /** What is answered from an address that a socket is not bound to has the address of the way out. */
   constructor(namespace: Namespace, addresses: readonly string[]) {
@@ -41,6 +43,7 @@ export class CustomerServices {
     }
     this.server = createServer({ allowHalfOpen: true }, (connection) => {
       const received: Buffer[] = [];
+      this.connections.add(connection.on('close', () => this.connections.delete(connection)));
       connection.on('data', (chunk) => received.push(chunk));
       connection.on('end', () => connection.end(Buffer.concat(received)));
       connection.on('error', () => undefined);
@@ -51,6 +54,7 @@ export class CustomerServices {
   close(): void {
     for (const socket of this.sockets) socket.close();
     this.server.close();
+    for (const connection of this.connections) connection.destroy();
   }
 }
 

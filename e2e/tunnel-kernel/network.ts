@@ -99,6 +99,31 @@ export function buildNetwork(): Network {
   return { visitor, router, customers: [first, second] };
 }
 
+/** A machine with these addresses behind the customer's, on an Ethernet of 1500 octets, that knows of no tunnel. */
+export function hostBehind(customer: Namespace, addresses: readonly string[]): Namespace {
+  const host = new Namespace('behind');
+  host.sysctl(quiet);
+  customer.sysctl(forwarding);
+  customer.ip([
+    `link add inside type veth peer name uplink netns ${host.name}`,
+    'address add 10.1.1.1/30 dev inside',
+    'address add fd00:1::1/64 dev inside nodad',
+    'link set inside up',
+  ]);
+  host.ip([
+    'address add 10.1.1.2/30 dev uplink',
+    'address add fd00:1::2/64 dev uplink nodad',
+    ...addresses.map((each) => `address add ${each} dev lo${each.includes(':') ? ' nodad' : ''}`),
+    'link set uplink up',
+    ...addresses.map((each) =>
+      each.includes(':') ? `route add ::/0 via fd00:1::1 src ${each}` : `route add default via 10.1.1.1 src ${each}`,
+    ),
+  ]);
+  customer.ip(addresses.map((each) => `route add ${each} via ${each.includes(':') ? 'fd00:1::2' : '10.1.1.2'}`));
+  host.loadNft(withoutIcmpErrors);
+  return host;
+}
+
 /** A tunnel as the control plane tells it. `n`: its number, and what its subnets and uuid are made of. */
 export function tunnelOf(
   n: number,
@@ -126,10 +151,15 @@ export function uuidOf(n: number): string {
 }
 
 /** An address of each of the tunnel's subnets, for the customer's services. */
-export function insideOf({ ips }: AgentTunnel): readonly string[] {
+export function insideOf(tunnel: AgentTunnel): readonly string[] {
+  return addressesOf(tunnel, 5n);
+}
+
+/** The addresses at that place of each of the tunnel's subnets. */
+export function addressesOf({ ips }: AgentTunnel, place: bigint): readonly string[] {
   return ips.map((text) => {
     const { family, value } = prefixFromTrusted(text);
-    return formatAddress({ family, value: value + 5n });
+    return formatAddress({ family, value: value + place });
   });
 }
 

@@ -15,7 +15,7 @@ const near = [
   'e2e/tunnel-kernel',
 ].map((path) => join(root, path));
 
-test('tunnels in a kernel that has them', { skip: guestObstacle() ?? false, timeout: 4 * 60_000 }, (t) =>
+test('tunnels in a kernel that has them', { skip: guestObstacle() ?? false, timeout: 5 * 60_000 }, (t) =>
   runTestsInGuest(t, {
     file: join(import.meta.dirname, 'tunnels.guest.ts'),
     directory: root,
@@ -25,6 +25,6 @@ test('tunnels in a kernel that has them', { skip: guestObstacle() ?? false, time
       ),
     near,
     programs: [edge],
-    deadlineMilliseconds: 3 * 60_000,
+    deadlineMilliseconds: 4 * 60_000,
   }),
 );

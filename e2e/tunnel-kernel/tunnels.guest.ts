@@ -18,9 +18,11 @@ import { enterNamespace, type Namespace } from '@levee/lab/namespace.ts';
 import { system } from '@levee/lab/system-calls.ts';
 import { boundSocket, CustomerServices, Flow, transfer } from './flows.ts';
 import {
+  addressesOf,
   buildNetwork,
   customersDevice,
   customersText,
+  hostBehind,
   innerOf,
   insideOf,
   paste,
@@ -57,7 +59,7 @@ async function startRouter(): Promise<void> {
     key: controlPlane.key,
     stateDirectory: join(directory, 'state'),
     driver: 'kernel',
-    intervals: { reportMilliseconds: 500, tunnelCheckMilliseconds: 3000, probeMilliseconds: 500 },
+    intervals: { reportMilliseconds: 1000, tunnelCheckMilliseconds: 3000, probeMilliseconds: 500 },
   };
   const program = join(import.meta.dirname, '..', '..', 'packages', 'edge', 'src', 'testing', 'edge-process.ts');
   const command = ['netns', 'exec', router.name, process.execPath, program, JSON.stringify(settings)];
@@ -71,10 +73,8 @@ async function startRouter(): Promise<void> {
 const settled = () => until('all is acknowledged', () => controlPlane.acknowledged === controlPlane.position, 30_000);
 const failures = () => controlPlane.reports.at(-1)?.failures ?? [];
 const failureOf = (n: number) => failures().find(({ uuid }) => uuid === uuidOf(n))?.reason;
-const driftSeen = () => {
-  const last = controlPlane.reports.findLast(({ status }) => status !== undefined)?.status?.tunnels;
-  return (last as { drift?: number } | undefined)?.drift ?? 0;
-};
+const statusSeen = () => controlPlane.reports.findLast(({ status }) => status !== undefined)?.status;
+const driftSeen = () => (statusSeen()?.tunnels as { drift?: number } | undefined)?.drift ?? 0;
 const nameOf = (n: number) => deviceName(uuidOf(n), 0);
 const devicesOf = () =>
   router
@@ -126,6 +126,16 @@ test('the customer’s pasted end makes every kind of tunnel pass traffic, of bo
 
 test('200 kB go both ways over TCP while nothing tells of too large packets', async () => {
   for (const address of everyAddress) assert.equal(await transfer(address, 200_000, 10_000), 200_000, address);
+});
+
+test('so they do from and to a host behind the customer, when the router alone makes segments smaller', async (t) => {
+  const [tunnel] = tunnels as [AgentTunnel];
+  const addresses = addressesOf(tunnel, 9n);
+  const host = hostBehind(customers[0], addresses);
+  customers[0].loadNft(`delete table inet levee_${tunnel.number}\n`);
+  const service = new CustomerServices(host, addresses);
+  t.after(() => service.close());
+  for (const address of addresses) assert.equal(await transfer(address, 200_000, 10_000), 200_000, address);
 });
 
 test('a packet that must not be cut passes at the full MTU, and not with an octet more', async () => {
@@ -267,6 +277,7 @@ test('what another program changes is mended and counted; what is not ours stays
   await assertPasses(t);
   assert.deepEqual(failures(), []);
   const left = router.run('sh', ['-c', 'ip link show lvtheirs; ip route show proto static; nft list tables']);
+  assert.equal(statusSeen()?.drift, 0, 'the table of rules is not meant');
   assert.match(left, /lvtheirs[\s\S]*10\.66\.0\.0\/24 dev lo[\s\S]*inet theirs/);
 });
 
