@@ -9,6 +9,7 @@ import { formatPrefix } from '../net/prefix-text.ts';
 import { type Compiler, createCompiler, isEnforced } from './compiler.ts';
 import { filterProgram } from './filter-text.ts';
 import { kindPortSets, kindPortsCondition } from './kind-ports.ts';
+import { filterSet } from './names.ts';
 import { testFilter } from './testing/test-filter.ts';
 import { proxyKind, rememberingKind, unenforcedKind } from './testing/test-kinds.ts';
 import { testRule } from './testing/test-rule.ts';
@@ -95,7 +96,7 @@ describe('filters among rules', () => {
 
 describe('what belongs to one filter alone', () => {
   const filter = testFilter(1, '203.0.113.7', rememberingKind, { rateLimitMegabitsPerSecond: 10 });
-  const sets = ['meter_source', 'known', 'settling'].map((part) => named(part, filter));
+  const sets = ['meter_source', 'known', 'settling'].map((part) => filterSet(part, filter.uuid));
 
   it('comes with it and goes with it, in a table that is loaded too', () => {
     const { compiler } = loaded([]);
@@ -114,7 +115,7 @@ describe('what belongs to one filter alone', () => {
   });
 
   it('settles from the moment on when it is made, by a change as by a whole load, and by nothing later', () => {
-    const element = new RegExp(`${named('settling', filter)} \\{[^}]* 2 timeout 10s \\}`);
+    const element = new RegExp(`${filterSet('settling', filter.uuid)} \\{[^}]* 2 timeout 10s \\}`);
     const { compiler, text } = loaded([filter]);
     assert.match(text, element);
     assert.doesNotMatch(compiler.change({ upsert: [{ ...filter, priority: 7 }], remove: [] }, mark).text, /settling/);

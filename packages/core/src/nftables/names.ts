@@ -107,9 +107,13 @@ export function filterChain(part: string, uuid: string): string {
   return `f_${part}_${ruleDigits(uuid)}`;
 }
 
-/** A filter's own sets. */
+/**
+ * A filter's own sets. Shorter than chains' names, with the UUID's number to the base 36: to find a set the kernel measures the
+ * length of the names of all before it (decision 0028).
+ */
 export function filterSet(part: string, uuid: string): string {
-  return `f_${part}_${ruleDigits(uuid)}`;
+  const digits = ruleDigits(uuid);
+  return `f_${part}_${digits.startsWith('x') ? digits : BigInt(`0x${digits}`).toString(36)}`;
 }
 
 export function ruleDigits(uuid: string): string {
