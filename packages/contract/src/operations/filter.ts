@@ -20,7 +20,7 @@ export const filterOperations: readonly Operation[] = [
       'Switches on one kind of protection for a destination. Traffic from outside `src`, of other transports, and of ' +
       "ports that neither `port` nor the kind's own ports name is not touched. Filters are asked after the firewall " +
       'rules, for traffic that no rule has accepted or discarded. A filter is `pending`, with the reason, on routers ' +
-      'whose agent does not enforce its kind. `hits` counts what it has discarded.',
+      'whose agent does not enforce its kind. `hits` counts what it has discarded. One destination may have 32 filters.',
     access: 'write',
     body: filterCreate,
     answer: filter,

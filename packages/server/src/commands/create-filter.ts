@@ -32,13 +32,42 @@ const createStatement = {
     select ${filterColumns} from created r ${filterHits}`,
 };
 
+/**
+ * Live filters with one destination, whoever's. Each asks every packet to it, and each may keep 65,535 sources a meter in
+ * the router's memory (10 MB was measured): without a bound, a customer could fill it with copies of one filter.
+ */
+export const mostFiltersOfDestination = 32;
+
+/** Creators at one destination take turns until they commit, so that the count below is exact. */
+const turnStatement = {
+  name: 'filter_turn',
+  text: `select pg_advisory_xact_lock(hashtextextended('filters of ' || $1::text, 0))`,
+};
+
+const countStatement = {
+  name: 'filters_of_destination',
+  text: `select count(*)::int as present from filter where dst = $1::cidr and deletion_marked_at is null`,
+};
+
+async function withinDestination(executor: Executor, dst: string): Promise<Outcome<undefined>> {
+  if (!executor.inTransaction) throw new Error('filters are counted outside the creating transaction');
+  await executor.rows(turnStatement, [dst]);
+  const [row] = await executor.rows<{ present: number }>(countStatement, [dst]);
+  if ((row?.present ?? 0) < mostFiltersOfDestination) return done(undefined);
+  const message =
+    `dst: ${dst} has ${mostFiltersOfDestination} filters, which is the most that one destination may have; ` +
+    'delete some that are not needed';
+  return refuse('quota_exceeded', { field: '/dst', code: 'maximum_reached', message });
+}
+
 /** In a transaction. */
 export async function createFilter(
   executor: Executor,
   caller: Caller,
   { uuid, canonical, expiresAt }: NewFilter,
 ): Promise<Outcome<FilterRow>> {
-  const within = await withinQuota(executor, caller, 'filters', 1);
+  const quota = await withinQuota(executor, caller, 'filters', 1);
+  const within = quota.ok ? await withinDestination(executor, canonical.dst) : quota;
   const [row] = await executor.rows<FilterRow>(createStatement, [
     caller.accountUuid,
     canonical.dst,

@@ -4,6 +4,7 @@ import { filterCreate } from '@levee/contract/schemas/filter.ts';
 import { filterKinds } from '@levee/core/filter/catalogue.ts';
 import { parseFilter } from '@levee/core/filter/parse-filter.ts';
 import fc from 'fast-check';
+import { mostFiltersOfDestination } from '../commands/create-filter.ts';
 import { sweepOnce } from '../sweep/sweeper.ts';
 import { compileBodyCheck } from './schema-check.ts';
 import { type ApiFixture, type Ask, type Holder, startApi } from './testing/api-fixture.ts';
@@ -53,6 +54,25 @@ test('a created filter is answered as canonicalised, with defaults, and reads ba
   });
   const read = await api.call('readFilter', { uuid: uuid.toUpperCase() }, byUser());
   assert.deepEqual(read.body, [created]);
+});
+
+test('one destination has at most 32 filters, however many are created at once; others and deleted ones do not count', async () => {
+  const crowded = { dst: '203.0.113.13', filter: 20 };
+  const replies = await Promise.all(
+    Array.from({ length: 40 }, () => api.call('createFilter', {}, byUser({ body: crowded }))),
+  );
+  const refused = replies.filter(({ status }) => status !== 200);
+  assert.equal(refused.length, 40 - mostFiltersOfDestination);
+  for (const { status, body } of refused) {
+    assert.deepEqual([status, body.error], [429, 'quota_exceeded']);
+    assert.equal(body.details[0].field, '/dst');
+    assert.match(body.details[0].message, /203\.0\.113\.13 has 32 filters/);
+  }
+  await create({ ...crowded, dst: '203.0.113.14' });
+  await create({ ...crowded, dst: '203.0.113.12/30' });
+  const made = replies.find(({ status }) => status === 200);
+  await api.call('deleteFilter', { uuid: made?.body.uuid }, byUser());
+  await create(crowded);
 });
 
 test('all problems of a body are told at once, each with its field, and nothing is stored', async () => {

@@ -13,6 +13,8 @@ export interface World {
   readonly addressOf: Readonly<Record<HolderName, string>>;
   /** A new rule of the holder's, with what was asked for on top. */
   rule(owner: HolderName, more?: object): Promise<{ uuid: string; change_uuid?: string }>;
+  /** Addresses of the holder's in turn: one destination has few filters. */
+  nextAddress(owner: HolderName): string;
   /** A new filter of the holder's, likewise. */
   filter(owner: HolderName, more?: object): Promise<{ uuid: string }>;
 }
@@ -35,9 +37,17 @@ export async function buildWorld(api: ApiFixture): Promise<World> {
     stranger: '198.51.100.7',
     strangerProvider: '198.51.100.200',
   };
+  let turn = 0;
+  const nextAddress = (owner: HolderName): string => {
+    const address = addressOf[owner];
+    const last = Number(address.slice(address.lastIndexOf('.') + 1));
+    // Everyone holds the sixteen around its address.
+    return `${address.slice(0, address.lastIndexOf('.'))}.${(last & ~15) + (turn++ % 16)}`;
+  };
   return {
     holders,
     addressOf,
+    nextAddress,
     async rule(owner, more = {}) {
       const body = { dst: addressOf[owner], protocol: 'udp', action: 'drop', ...more };
       const reply = await api.call('createFirewallRule', {}, { key: holders[owner].key, body });
@@ -45,7 +55,7 @@ export async function buildWorld(api: ApiFixture): Promise<World> {
       return reply.body;
     },
     async filter(owner, more = {}) {
-      const body = { dst: addressOf[owner], filter: 20, ...more };
+      const body = { dst: nextAddress(owner), filter: 20, ...more };
       const reply = await api.call('createFilter', {}, { key: holders[owner].key, body });
       assert.equal(reply.status, 200, reply.text);
       return reply.body;

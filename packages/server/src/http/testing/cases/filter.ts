@@ -2,13 +2,13 @@
 import type { CaseKit, OperationCases } from '../case-kit.ts';
 
 export function filterCases({ api, world, next, byUser, byProvider }: CaseKit): OperationCases {
-  const filter = { dst: world.addressOf.user, filter: 20 };
+  const filter = () => ({ dst: world.nextAddress('user'), filter: 20 });
   const made = async () => ({ uuid: (await world.filter('user')).uuid });
   return {
     createFilter: {
-      good: async () => byUser({ body: filter }),
+      good: async () => byUser({ body: filter() }),
       bad: {
-        ip_not_allowed: async () => byUser({ body: { ...filter, dst: world.addressOf.sibling } }),
+        ip_not_allowed: async () => byUser({ body: { ...filter(), dst: world.addressOf.sibling } }),
         quota_exceeded: async () => {
           const dst = `2001:db8:${(0xf000 + next()).toString(16)}::1`;
           const limited = await api.user(world.holders.provider, [dst]);
