@@ -163,6 +163,14 @@ export interface AgentProbe {
 export interface AgentReport {
   /** All up to here is in force (kernel), or was taken note of (dry). */
   cursor?: AgentCursor;
+  /**
+   * In place of `cursor`, from an agent that began anew over what its last run left in the kernel and does not know yet how
+   * far everything is: what it acknowledged before stands, up to here. `capabilities` are told as ever; of `failures` some
+   * may be missing, and those told before stand, too.
+   */
+  resumes?: AgentCursor;
+  /** Rules and filters have got further than `cursor`: tunnels hold it back. */
+  waits_for?: 'tunnels';
   enforcement: AgentEnforcement;
   /** What this agent enforces besides rules: `filter:<kind's id>`, `tunnel:GRE`, `tunnel:Geneve`. Absent: nothing. */
   capabilities?: string[];

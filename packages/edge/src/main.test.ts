@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { filterKinds } from '@levee/core/filter/catalogue.ts';
@@ -459,6 +459,16 @@ test('a key that is not accepted any more is said loudly once, the edge goes on 
   if (!skip) assert.equal(kernelTable(), before);
   controlPlane.upsert(ruleOf(2));
   controlPlane.revokeKey(false);
+  await acknowledged(controlPlane);
+});
+
+test('an edge that cannot begin holds nothing: it can be started again', async (t) => {
+  const { controlPlane, config, start } = await setUp(t);
+  const record = join(config.stateDirectory, tableRecordFile);
+  mkdirSync(record, { recursive: true });
+  await assert.rejects(start({ driver: 'dry' }), /EISDIR/);
+  rmdirSync(record);
+  await start({ driver: 'dry' });
   await acknowledged(controlPlane);
 });
 

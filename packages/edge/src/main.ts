@@ -20,10 +20,10 @@ import { createInstaller } from './plan/installer.ts';
 import { createMarks, readMark } from './plan/mark.ts';
 import { lockDirectory } from './state/lock.ts';
 import { openStateStore } from './state/store.ts';
-import { openTableRecord, type TableRecord } from './state/table-record.ts';
+import { isSamePlace, openTableRecord, type TableRecord, thisPlace } from './state/table-record.ts';
 import { describeLeft, lookForLeft } from './status/left-table.ts';
 import { describeEnforced, describeEnforcement, describeStatus } from './status/status.ts';
-import { parseEndpoints } from './sync/endpoint.ts';
+import { type Endpoint, parseEndpoints } from './sync/endpoint.ts';
 import { keyFileName } from './sync/enroll.ts';
 import { createKeyAlarm } from './sync/key-alarm.ts';
 import { createReporter } from './sync/reporter.ts';
@@ -53,8 +53,6 @@ const reportAnswerMilliseconds = 10_000;
  * sentence for the operator when the settings are wrong, the state directory is in use, or `driver: 'kernel'` cannot be.
  */
 export async function startEdge(config: EdgeConfig): Promise<EdgeHandle> {
-  const { logger } = config;
-  const intervals: EdgeIntervals = { ...defaultIntervals, ...config.intervals };
   const endpoints = parseEndpoints(config.controlPlanes);
   const key = config.key ?? readKey(config.keyFile ?? join(config.stateDirectory, keyFileName));
   const access = await openAccess(config);
@@ -63,10 +61,34 @@ export async function startEdge(config: EdgeConfig): Promise<EdgeHandle> {
     await closeAccess(access.kernel);
     throw new Error(`${config.stateDirectory} is in use by another edge (process ${lock.holder || 'unknown'})`);
   }
+  const giveBack = async (): Promise<void> => {
+    await closeAccess(access.kernel);
+    lock.release();
+  };
+  try {
+    return await run(config, { endpoints, key, access, giveBack });
+  } catch (error) {
+    await giveBack();
+    throw error;
+  }
+}
 
+/** What an edge holds before it does anything. */
+interface Held {
+  readonly endpoints: readonly Endpoint[];
+  readonly key: string;
+  readonly access: Access;
+  /** The kernel and the state directory. */
+  giveBack(): Promise<void>;
+}
+
+async function run(config: EdgeConfig, { endpoints, key, access, giveBack }: Held): Promise<EdgeHandle> {
+  const { logger } = config;
+  const intervals: EdgeIntervals = { ...defaultIntervals, ...config.intervals };
   const counters = access.kernel?.kernel && createCounters(access.kernel.kernel);
   const keyAlarm = createKeyAlarm(logger);
   const record = openTableRecord(config.stateDirectory);
+  const noted = record.read();
   const newCompiler = (): Compiler => createCompiler({ ingressDevices: config.ingressDevices ?? [] });
   const kinds = access.kernel ? await tryFilterKinds(access.kernel.driver, newCompiler) : untriedKinds;
   const marks = createMarks({ ingressDevices: config.ingressDevices ?? [], kinds: kinds.meaning });
@@ -97,6 +119,7 @@ export async function startEdge(config: EdgeConfig): Promise<EdgeHandle> {
     store: openStateStore(config.stateDirectory),
     enforcement,
     tunnels,
+    tunnelsStay: noted !== undefined && isSamePlace(noted, thisPlace()),
     obstacle: (entry) => needsDevices(entry) ?? kinds.obstacle(entry),
     batchMilliseconds: intervals.batchMilliseconds,
     retryMilliseconds: intervals.retryMilliseconds,
@@ -112,6 +135,8 @@ export async function startEdge(config: EdgeConfig): Promise<EdgeHandle> {
     logger,
     keyAlarm,
     applied: () => enforcer.applied,
+    resumes: () => enforcer.resumes,
+    waitsForTunnels: () => enforcer.waitsForTunnels,
     enforcement: describe,
     capabilities: () => (enforcer.complete ? [...kinds.capabilities, ...(tunnels?.capabilities ?? [])] : []),
     failures: () => enforcer.failures(),
@@ -124,8 +149,6 @@ export async function startEdge(config: EdgeConfig): Promise<EdgeHandle> {
     await enforcer.start();
   } catch (error) {
     await tunnels?.stop();
-    await closeAccess(access.kernel);
-    lock.release();
     throw error;
   }
 
@@ -199,8 +222,7 @@ export async function startEdge(config: EdgeConfig): Promise<EdgeHandle> {
       await enforcer.stop();
       await tunnels?.stop();
       await reporter.stop(connected ? stopGraceMilliseconds : 0);
-      await closeAccess(access.kernel);
-      lock.release();
+      await giveBack();
     },
   };
 }

@@ -321,9 +321,51 @@ test('rules are enforced while a tunnel takes its time; only the acknowledgement
   await until('the rule is in force', () => rig.dump().includes('c4_0a000002_32'));
   await rig.idle();
   assert.equal(rig.enforcer.applied, applied);
+  assert.equal(rig.enforcer.waitsForTunnels, true);
   rig.tunnels.held = false;
   await until('all is acknowledged', () => rig.enforcer.applied === rig.enforcer.cursor);
   await settledOn(rig);
+});
+
+test('after a restart what was acknowledged stands until the tunnels have been looked at, and without a state nothing does', async (t) => {
+  const rig = await rigFor(t);
+  rig.change([ruleOf(1), filterOf(2), tunnelOf(200)], []);
+  await rig.deliver();
+  await settledOn(rig);
+  const { applied } = rig.enforcer;
+  assert.equal(rig.enforcer.resumes, undefined);
+  rig.tunnels.held = true;
+  await rig.restart();
+  assert.deepEqual(
+    [rig.enforcer.applied, rig.enforcer.resumes, rig.enforcer.complete, rig.enforcer.waitsForTunnels],
+    [undefined, applied, true, true],
+  );
+  rig.tunnels.held = false;
+  await until('the tunnels were looked at', () => rig.enforcer.applied === applied);
+  assert.deepEqual([rig.enforcer.resumes, rig.enforcer.waitsForTunnels], [undefined, false]);
+  await rig.loseState();
+  assert.deepEqual([rig.enforcer.applied, rig.enforcer.resumes, rig.enforcer.complete], [undefined, undefined, false]);
+});
+
+test('in a kernel that was booted since, tunnels are not there: what was acknowledged stands only where there were none', async (t) => {
+  const rig = await rigFor(t);
+  rig.boot();
+  rig.change([ruleOf(1)], []);
+  await rig.deliver();
+  await settledOn(rig);
+  const { applied } = rig.enforcer;
+  rig.tunnels.held = true;
+  await rig.restart();
+  assert.deepEqual([rig.enforcer.applied, rig.enforcer.resumes], [undefined, applied]);
+  rig.tunnels.held = false;
+  rig.change([tunnelOf(200)], []);
+  await rig.deliver();
+  await settledOn(rig);
+  rig.tunnels.held = true;
+  await rig.restart();
+  assert.deepEqual([rig.enforcer.applied, rig.enforcer.resumes], [undefined, undefined]);
+  rig.tunnels.held = false;
+  await until('the tunnels are made', () => rig.enforcer.applied === rig.enforcer.cursor);
 });
 
 test('a tunnel that cannot be made is among the failures, and its cursor acknowledged', async (t) => {

@@ -18,7 +18,7 @@ import { findAdoptable, type TableMarks } from './adoption.ts';
 import { createBatcher } from './batcher.ts';
 import { createDesiredEntries, type DesiredEntries, type Obstacle } from './desired.ts';
 import type { Installed, Installer } from './installer.ts';
-import { createProgress } from './progress.ts';
+import { createProgress, type Point } from './progress.ts';
 import { createWorkQueue, type Work } from './queue.ts';
 import { createWantedTunnels } from './wanted-tunnels.ts';
 
@@ -35,6 +35,8 @@ export interface EnforcerOptions {
   readonly enforcement: Enforcement | undefined;
   /** Undefined: tunnels are taken note of, and not made. */
   readonly tunnels: TunnelReconciler | undefined;
+  /** The last run's tunnels are in this kernel still, as far as they were made: it was not booted since. */
+  readonly tunnelsStay: boolean;
   /** What this router cannot do; such rules and filters are among the failures. */
   readonly obstacle: Obstacle;
   readonly batchMilliseconds: number;
@@ -66,7 +68,14 @@ export interface Enforcer {
   readonly cursor: string | undefined;
   /** Everything up to here is in force, or among the failures. */
   readonly applied: string | undefined;
-  /** That holds for filters and tunnels too, not for rules alone. */
+  /**
+   * While `applied` is not known after a start: what earlier runs acknowledged up to here is in force still. Rules and
+   * filters were found or put in, tunnels were left where they are; how far those are is being looked at.
+   */
+  readonly resumes: string | undefined;
+  /** Tunnels alone hold `applied` back. */
+  readonly waitsForTunnels: boolean;
+  /** Either holds for filters and tunnels too, not for rules alone. */
   readonly complete: boolean;
   /** Why the kernel does not take transactions at all at present. */
   readonly trouble: string | undefined;
@@ -98,6 +107,10 @@ export function createEnforcer(options: EnforcerOptions): Enforcer {
   let unsettled: Set<string> | 'all' = new Set();
   /** The files miss something: write them whole next time. */
   let storeBehind = false;
+  /** What the last run left. */
+  let left: (Point & { readonly tunnels: boolean }) | undefined;
+  /** The rules and filters of what was left are in the kernel: taken over, or put in. */
+  let entriesStand = false;
   let retry: NodeJS.Timeout | undefined;
   const statistics = {
     rules: 0,
@@ -112,6 +125,16 @@ export function createEnforcer(options: EnforcerOptions): Enforcer {
   const isRefused = (uuid: string): boolean => refused.has(uuid);
 
   const reached = () => progress.reached(wantedTunnels.applied);
+
+  const entriesDone = (): void => {
+    entriesStand = true;
+    progress.entriesDone();
+  };
+
+  const resumed = (): Point | undefined => {
+    if (left === undefined || !entriesStand || reached() !== undefined) return undefined;
+    return options.tunnelsStay || !left.tunnels ? left : undefined;
+  };
 
   const count = (): void => {
     statistics.rules = desired.entries.size - desired.filterCount;
@@ -286,7 +309,7 @@ export function createEnforcer(options: EnforcerOptions): Enforcer {
       await remembered;
       state = next;
     }
-    progress.entriesDone();
+    entriesDone();
     options.settled(reached()?.cursor);
     if (!storeBehind) store.compact(state);
     return !nothing && statistics.lastCommitMilliseconds > 0;
@@ -321,6 +344,7 @@ export function createEnforcer(options: EnforcerOptions): Enforcer {
       unsettled = new Set(point.namedLater);
       const [entries, behind] = [point.entries.size, point.namedLater.size];
       logger.info({ entries, behind }, 'took over the table in the kernel');
+      entriesStand = true;
     } else {
       unsettled = 'all';
     }
@@ -328,6 +352,7 @@ export function createEnforcer(options: EnforcerOptions): Enforcer {
     let latest: DesiredState = loaded.base;
     for (const entry of loaded.entries) latest = applyEntry(latest, entry, objects);
     state = latest;
+    left = { cursor: latest.cursor, complete: latest.complete, tunnels: objects.tunnels.size > 0 };
     refused = new Map(Object.entries(latest.refused));
     desired = createDesiredEntries(obstacle, objects.entries, leftOut);
     // A state of rules alone that holds no tunnels does not say that there were none.
@@ -344,7 +369,7 @@ export function createEnforcer(options: EnforcerOptions): Enforcer {
       if (unsettled === 'all' || unsettled.size > 0) {
         batcher.wake();
         await batcher.idle();
-      } else progress.entriesDone();
+      } else entriesDone();
       void wantedTunnels.start().then(() => options.settled(reached()?.cursor));
     },
     get cursor() {
@@ -353,8 +378,14 @@ export function createEnforcer(options: EnforcerOptions): Enforcer {
     get applied() {
       return reached()?.cursor;
     },
+    get resumes() {
+      return resumed()?.cursor;
+    },
+    get waitsForTunnels() {
+      return progress.waitsForTunnels(wantedTunnels.applied);
+    },
     get complete() {
-      return reached()?.complete === true;
+      return (reached() ?? resumed())?.complete === true;
     },
     get trouble() {
       return trouble;

@@ -32,6 +32,18 @@ test('what needs no newer tunnels is not held up by them, and nothing overtakes'
   assert.equal(progress.reached(2)?.cursor, '1.3');
 });
 
+test('it waits for tunnels from when entries are done until they are applied, and not before', () => {
+  const progress = createProgress();
+  assert.equal(progress.waitsForTunnels(9), false);
+  progress.begin(point('1.1'), 1);
+  assert.equal(progress.waitsForTunnels(0), false);
+  progress.entriesDone();
+  progress.begin(point('1.2'), 1);
+  assert.equal(progress.waitsForTunnels(0), true);
+  assert.equal(progress.waitsForTunnels(1), false);
+  assert.equal(progress.reached(1)?.cursor, '1.1');
+});
+
 test('before any work there is nothing to acknowledge, done or not', () => {
   const progress = createProgress();
   progress.entriesDone();

@@ -15,6 +15,8 @@ export interface Progress {
   entriesDone(): void;
   /** The last point at which all is done; undefined: none yet. */
   reached(tunnelsApplied: number): Point | undefined;
+  /** Whether entries have got further than that, and tunnels alone hold it back. */
+  waitsForTunnels(tunnelsApplied: number): boolean;
 }
 
 export function createProgress(): Progress {
@@ -23,6 +25,13 @@ export function createProgress(): Progress {
   let begun = 0;
   let done = 0;
   let last: Point | undefined;
+  const reached = (tunnelsApplied: number): Point | undefined => {
+    for (let next = ahead[0]; next && next.number <= done && next.tunnelToken <= tunnelsApplied; next = ahead[0]) {
+      last = next.point;
+      ahead.shift();
+    }
+    return last;
+  };
   return {
     begin(point, tunnelToken) {
       begun += 1;
@@ -31,12 +40,10 @@ export function createProgress(): Progress {
     entriesDone() {
       done = begun;
     },
-    reached(tunnelsApplied) {
-      for (let next = ahead[0]; next && next.number <= done && next.tunnelToken <= tunnelsApplied; next = ahead[0]) {
-        last = next.point;
-        ahead.shift();
-      }
-      return last;
+    reached,
+    waitsForTunnels(tunnelsApplied) {
+      reached(tunnelsApplied);
+      return ahead[0] !== undefined && ahead[0].number <= done;
     },
   };
 }

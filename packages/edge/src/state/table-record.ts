@@ -15,6 +15,11 @@ export interface TablePlace {
   readonly netns: string | null;
 }
 
+/** Surely the same; what is not known is the same as nothing. */
+export function isSamePlace(one: TablePlace, other: TablePlace): boolean {
+  return one.boot_id !== null && one.netns !== null && one.boot_id === other.boot_id && one.netns === other.netns;
+}
+
 export interface TableRecord {
   /** A table of ours is about to be put in here. Throws when the file cannot be written. */
   note(): void;

@@ -17,6 +17,8 @@ async function setUp(t: TestContext) {
   const controlPlane: TestControlPlane = await startControlPlane();
   const state = {
     applied: undefined as string | undefined,
+    resumes: undefined as string | undefined,
+    waitsForTunnels: false,
     failures: [] as { uuid: string; reason: string }[],
     capabilities: [] as string[],
   };
@@ -29,6 +31,8 @@ async function setUp(t: TestContext) {
     logger: pino({ level: 'silent' }),
     keyAlarm: () => undefined,
     applied: () => state.applied,
+    resumes: () => state.resumes,
+    waitsForTunnels: () => state.waitsForTunnels,
     enforcement: () => ({ mode: 'kernel' }),
     capabilities: () => state.capabilities,
     failures: () => state.failures,
@@ -48,6 +52,21 @@ test('an acknowledgement carries cursor, enforcement and every failure', async (
   await reporter.idle();
   assert.deepEqual(controlPlane.reports, [
     { cursor: '1.7', enforcement: { mode: 'kernel' }, failures: [{ uuid: 'a', reason: 'no' }] },
+  ]);
+});
+
+test('what stands from before is told as long as nothing can be acknowledged, and what is waited for', async (t) => {
+  const { controlPlane, reporter, state } = await setUp(t);
+  const enforced = { enforcement: { mode: 'kernel' as const }, failures: [] };
+  Object.assign(state, { resumes: '1.7', waitsForTunnels: true });
+  reporter.acknowledge();
+  await reporter.idle();
+  Object.assign(state, { applied: '1.8', waitsForTunnels: false });
+  reporter.acknowledge();
+  await reporter.idle();
+  assert.deepEqual(controlPlane.reports, [
+    { resumes: '1.7', waits_for: 'tunnels', ...enforced },
+    { cursor: '1.8', ...enforced },
   ]);
 });
 

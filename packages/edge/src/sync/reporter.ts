@@ -28,6 +28,9 @@ export interface ReporterOptions {
   readonly logger: Logger;
   readonly keyAlarm: KeyAlarm;
   applied(): string | undefined;
+  /** Asked where nothing is applied: up to here what was acknowledged before stands. */
+  resumes(): string | undefined;
+  waitsForTunnels(): boolean;
   enforcement(): AgentEnforcement;
   /** What the cursor covers besides rules; empty: nothing. */
   capabilities(): readonly string[];
@@ -80,9 +83,12 @@ export function createReporter(options: ReporterOptions): Reporter {
       outstanding = { run: options.run, number, hits: takeHits(gathered) };
     }
     const cursor = options.applied();
+    const resumes = cursor === undefined ? options.resumes() : undefined;
     const capabilities = options.capabilities();
     return {
       ...(cursor === undefined ? {} : { cursor }),
+      ...(resumes === undefined ? {} : { resumes }),
+      ...(options.waitsForTunnels() ? { waits_for: 'tunnels' as const } : {}),
       enforcement: options.enforcement(),
       ...(capabilities.length > 0 ? { capabilities: [...capabilities] } : {}),
       failures: fitFailures(options.failures()),

@@ -49,6 +49,8 @@ export interface Rig {
   loseState(): Promise<void>;
   /** `false`: what is delivered comes from a control plane that knows rules alone. */
   tellAll(all: boolean): void;
+  /** From the next restart on, the edge does not know the kernel for the one that had its tunnels. */
+  boot(): void;
   idle(): Promise<void>;
   /** What the kernel's table must hold for the wanted entries. */
   expected(): Promise<string>;
@@ -150,6 +152,9 @@ export async function createRig({ foldAboveBytes = 600, ingressDevices = [] }: R
   let position = 0;
   let meddled = false;
   let tellsAll = true;
+  let tunnelsStay = true;
+  /** The last position that was acknowledged, by whichever process. */
+  let acknowledged = -1;
   /** Of the present process; one that died stays dead when the next one runs. */
   let life = newLife();
   let store: StateStore;
@@ -187,7 +192,9 @@ export async function createRig({ foldAboveBytes = 600, ingressDevices = [] }: R
     };
     const settled = (applied: string | undefined): void => {
       // In trouble it repeats what was acknowledged before, and says so.
-      if (!own.dead && enforcer?.trouble === undefined) check(applied);
+      if (own.dead || enforcer?.trouble !== undefined) return;
+      check(applied);
+      if (applied !== undefined) acknowledged = positionOf(applied);
     };
     const marks = createMarks({ ingressDevices });
     store = openStateStore(directory, foldAboveBytes);
@@ -226,6 +233,7 @@ export async function createRig({ foldAboveBytes = 600, ingressDevices = [] }: R
         adopted: async () => undefined,
       },
       tunnels: tunnels.open({ changed: () => settled(enforcer?.applied) }, () => !own.dead),
+      tunnelsStay,
       obstacle: ingressObstacle(ingressDevices),
       batchMilliseconds: 0,
       retryMilliseconds: 5,
@@ -234,8 +242,11 @@ export async function createRig({ foldAboveBytes = 600, ingressDevices = [] }: R
     });
     const starting = enforcer.start();
     await Promise.race([starting, own.death]);
+    if (own.dead) return;
     // What was taken over as it is, before anything else is asked of the table.
-    if (!own.dead) check(undefined);
+    const { resumes, trouble } = enforcer;
+    const stands = resumes === undefined ? -1 : Math.min(acknowledged, positionOf(resumes));
+    check(stands < 0 || trouble !== undefined ? undefined : `1.${stands}`);
   };
   const told = (entries: readonly AgentEntry[], present: readonly AgentTunnel[]): AgentObjects =>
     tellsAll ? objectsOf(entries, present) : rulesAlone(entries.filter((entry) => !isAgentFilter(entry)));
@@ -319,6 +330,9 @@ export async function createRig({ foldAboveBytes = 600, ingressDevices = [] }: R
     },
     tellAll(all) {
       tellsAll = all;
+    },
+    boot() {
+      tunnelsStay = false;
     },
     async idle() {
       await Promise.race([enforcer?.idle(), life.death]);
