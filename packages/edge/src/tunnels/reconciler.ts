@@ -64,8 +64,8 @@ export function createTunnelReconciler(parts: TunnelParts, events: TunnelReconci
   let stopped = false;
 
   const pass = async (now: Wanted, isCheck: boolean): Promise<void> => {
-    const tableDrifted = isCheck && (await table.hasDrifted());
-    const plan = planDevices(now.devices, await links.look());
+    const [tableDrifted, present] = await Promise.all([isCheck ? table.hasDrifted() : false, links.look()]);
+    const plan = planDevices(now.devices, present);
     const found = new Map([...now.unreadable, ...plan.obstacles]);
     const carryOut = async (steps: readonly Step[]): Promise<void> => {
       const results = await links.run(steps.map(({ line }) => line));
