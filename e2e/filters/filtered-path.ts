@@ -1,11 +1,11 @@
 /**
- * client — router — server: lab's path with the server's addresses, filters of one kind in force at the router's kernel by the
+ * client — router — server: lab's path with the server's addresses, filters and rules in force at the router's kernel by the
  * compiler, and programs at both ends that end with the test. Must never load a table that the compiler did not write.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Entry } from '@levee/core/filter/entry.ts';
+import { type Entry, isFilter } from '@levee/core/filter/entry.ts';
 import { parseFilter } from '@levee/core/filter/parse-filter.ts';
 import { createCompiler, tableName } from '@levee/core/nftables/compiler.ts';
 import { filterChain, filterSet } from '@levee/core/nftables/names.ts';
@@ -55,7 +55,12 @@ export class FilteredPath {
       if (!parsed.ok) throw new Error(`no filter: ${JSON.stringify(parsed)}`);
       return parsed.filter;
     });
-    this.#filters = entries.map(({ uuid }) => uuid);
+    this.load(entries, { settling });
+  }
+
+  /** Puts these in force at the router, and nothing else. */
+  load(entries: readonly Entry[], { settling = false } = {}): void {
+    this.#filters = entries.filter(isFilter).map(({ uuid }) => uuid);
     this.router.loadNft(createCompiler().replace(entries, '0'.repeat(16)).text);
     if (!settling) this.settle();
   }

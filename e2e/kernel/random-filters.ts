@@ -14,6 +14,8 @@ import { truncate } from './random-rules.ts';
 import { hosts, ports, prefixLengths, sources, trackedHosts, trackedZone } from './world.ts';
 
 const enforced = filterKinds.filter(({ enforcement }) => enforcement !== undefined);
+/** They meet at the same hosts, a SYN proxy and whatever else looks at connections. */
+const ofTcp = enforced.filter(({ transports }) => transports.includes('tcp'));
 
 /** Whether it needs connections, and so stands in the tracked zone alone. */
 function isStateful({ enforcement }: FilterKind): boolean {
@@ -47,8 +49,9 @@ export class FilterMaker {
     const { random } = this;
     this.sequence += random.integer(1, 3);
     const family: Family = random.chance(0.5) ? 4 : 6;
+    const kinds = this.stateful && random.chance(0.4) ? ofTcp : enforced;
     const kind = random.pick(
-      enforced.filter((each) => each.families.includes(family) && (this.stateful || !isStateful(each))),
+      kinds.filter((each) => each.families.includes(family) && (this.stateful || !isStateful(each))),
     );
     // Apart from rules' uuids.
     const uuid = `0191${random.bits(16).toString(16).padStart(4, '0')}-0000-7000-8000-${this.sequence.toString(16).padStart(12, '0')}`;

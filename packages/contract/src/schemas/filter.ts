@@ -18,7 +18,9 @@ const filterFields = {
     minimum: 1,
     maximum: 2147483647,
     default: 1000,
-    description: '1 is asked first; filters of equal priority in the order of their creation.',
+    description:
+      '1 is asked first; filters of equal priority in the order of their creation. Kinds that complete handshakes in the ' +
+      "destination's place (tcp-syn-protect, web) are asked before all others, whatever their priority.",
   }),
   src: Type.Optional(addressRange),
   port: Type.Optional(portRanges),

@@ -95,6 +95,11 @@ export function isEnforced(kind: FilterKind): boolean {
   return kind.enforcement !== undefined;
 }
 
+/** Whether the router completes handshakes in the place of the filter's destinations. */
+export function hasSynProxy(kind: FilterKind): boolean {
+  return kind.enforcement?.tracking === 'all but SYNs';
+}
+
 /**
  * The kernel's own bound for a set that packets write to. For a smaller one it makes room at once, 16 octets a place in each
  * filter's set: 16 384 places are 256 KiB, filled or not.

@@ -9,7 +9,7 @@
  * - `continue` counts and goes on;
  * - with a limit, a packet above it is discarded whatever the action (by `reject` with an answer, those at most at the
  *   limit's rate); within it `accept` accepts, and `continue`, `drop` and `reject` go on.
- * What no rule decided goes on to the filters, by priority, then creation. Each discards the packet, has the router
+ * What no rule decided goes on to the filters, those with a SYN proxy first, then by priority, then creation. Each discards the packet, has the router
  * answer it (`challenge`), or lets it on to the next; what none of them stopped goes through. The packet type is a
  * condition like any other here: that the router never forwards a frame that was not addressed to it is not the rules'
  * doing.

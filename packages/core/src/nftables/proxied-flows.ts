@@ -6,6 +6,7 @@
  * Never decides whether a packet passes.
  */
 import { type Entry, isFilter } from '../filter/entry.ts';
+import { hasSynProxy } from '../filter/filter-kind.ts';
 import { standsAt } from './entry-text.ts';
 
 export const proxiedFlowsTable = 'levee_proxied';
@@ -24,7 +25,7 @@ const translatedFromClient = 'ct status & 64 == 64 ct direction 0';
 
 /** Whether the router opens connections to the entry's destination for clients. */
 export function opensForClients(entry: Entry): boolean {
-  return isFilter(entry) && standsAt(entry, 'forward') && entry.kind.enforcement?.tracking === 'all but SYNs';
+  return isFilter(entry) && standsAt(entry, 'forward') && hasSynProxy(entry.kind);
 }
 
 /**

@@ -95,8 +95,7 @@ export const minecraftJava: FilterKind = {
     'Bots that speak the protocol pass: who may join is for the server to say.',
     'A connection that begins with a PROXY protocol header is not recognised.',
     sharedMemory,
-    'SYNs from forged sources share no limit: against a flood of them add tcp-syn-protect, with a smaller priority ' +
-      'number than this filter.',
+    'SYNs from forged sources share no limit: against a flood of them add tcp-syn-protect, which is asked first.',
     'A connection that ran before the filter and is silent in its first 10 seconds, or one that sends nothing for 2 minutes, ' +
       'has to begin anew; the game itself gives up after 30 seconds.',
   ],

@@ -6,6 +6,7 @@ import { type Evaluation, evaluate, type Verdict } from '../../firewall/evaluate
 import type { Packet } from '../../firewall/packet.ts';
 import { prefixContainsAddress } from '../../net/prefix.ts';
 import { type Entry, isFilter } from '../entry.ts';
+import { hasSynProxy } from '../filter-kind.ts';
 import { createFlowMemory } from '../flow-memory.ts';
 import { matchFilter } from '../match-filter.ts';
 import { createFilterMemory, type FilterMemory } from '../memory.ts';
@@ -80,10 +81,7 @@ function needsFlows(entry: Entry): boolean {
 /** Whether the packet is a SYN that a SYN proxy wants to be kept from conntrack, whatever rules say of it. */
 export function isUnseen(entries: readonly Entry[], packet: Packet): boolean {
   if (((packet.tcpFlags ?? 0) & main) !== syn) return false;
-  return entries.some(
-    (entry) =>
-      isFilter(entry) && entry.kind.enforcement?.tracking === 'all but SYNs' && matchFilter(entry, packet).matched,
-  );
+  return entries.some((entry) => isFilter(entry) && hasSynProxy(entry.kind) && matchFilter(entry, packet).matched);
 }
 
 function flowOf({ source, destination, sourcePort, destinationPort }: Packet, inwards: boolean): string {
