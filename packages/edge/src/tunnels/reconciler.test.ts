@@ -150,6 +150,7 @@ test('a removed tunnel is applied when it carries nothing, and its device goes a
   await applied(3);
   await until('all devices are gone', () => links.links().every(({ name }) => name === 'lo'));
   assert.equal(table(), '');
+  assert.equal(reconciler.status().deleting, 0);
 });
 
 test('what another program changed is mended and counted, at most once each time', async (t) => {

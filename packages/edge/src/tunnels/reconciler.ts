@@ -83,7 +83,8 @@ export function createTunnelReconciler(parts: TunnelParts, events: TunnelReconci
     const refusal = await table.put(tableText(namedDevices(plan, now)));
     for (const uuid of plan.names.keys()) {
       carrying.add(uuid);
-      if (refusal !== undefined) found.set(uuid, `the router's kernel refuses the table of tunnels: ${refusal}`);
+      if (refusal !== undefined)
+        found.set(uuid, `the router's kernel refuses the table of tunnels: ${refusal.split('\n')[0]}`);
     }
     if (refusal === undefined) await carryOut(plan.then);
     if (isCheck) countDrift(plan, tableDrifted);
@@ -148,15 +149,17 @@ export function createTunnelReconciler(parts: TunnelParts, events: TunnelReconci
       clearTimeout(timer);
       const now = wanted;
       if (now === undefined || stopped) return;
-      let pause = parts.checkMilliseconds;
+      let pause: number | undefined = parts.checkMilliseconds;
       try {
         await pass(now, isCheck);
+        // A router without tunnels is left alone.
+        if (now.devices.size === 0) pause = undefined;
       } catch (error) {
         logger.error({ err: error }, 'the tunnels could not be brought to what is wanted');
         pause = parts.retryMilliseconds;
         giveUp(now, (error as Error).message);
       }
-      if (!stopped) timer = setTimeout(() => void ask(true), pause);
+      if (!stopped && pause !== undefined) timer = setTimeout(() => void ask(true), pause);
     });
   };
 

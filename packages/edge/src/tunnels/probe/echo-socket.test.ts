@@ -24,7 +24,8 @@ for (const [way, groups] of [
       const sent = [1, 2, 0xffff].map((sequence) => socket.send(address, { sequence, payload }));
       // Long after they have come: what counts is when the kernel had them.
       const answers: EchoAnswer[] = [];
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      const late = performance.now() + 50;
+      await until('they have lain there for a while', () => performance.now() > late);
       await until('all are back', () => {
         answers.push(...socket.receive());
         return answers.length >= 3;
