@@ -30,15 +30,18 @@ export class AckHistory {
    * beyond is void.
    */
   add(cursor: Cursor, atMilliseconds: number, keep: number): void {
-    while (this.#entries.length > 0) {
-      const last = this.#entries.at(-1) as Entry;
-      const order = compareCursors(cursor, last);
-      if (order === 0) return;
-      if (order > 0) break;
-      this.#entries.pop();
-    }
+    this.fallBackTo(cursor);
+    const last = this.#entries.at(-1);
+    if (last !== undefined && compareCursors(cursor, last) === 0) return;
     this.#entries.push({ xid: cursor.xid, position: cursor.position, atMilliseconds });
     if (this.#entries.length > keep) this.#entries.splice(0, Math.ceil(keep / 4));
+  }
+
+  /** What was acknowledged beyond is void. */
+  fallBackTo(cursor: Cursor): void {
+    for (let last = this.newest; last !== undefined && compareCursors(cursor, last) < 0; last = this.newest) {
+      this.#entries.pop();
+    }
   }
 
   clear(): void {

@@ -247,8 +247,10 @@ function entryOf(router: KnownRouter, subject: Subject, now: number): AppliedEnt
   const failure = subject.deleted && covered ? undefined : router.failures.get(subject.uuid);
   if (failure !== undefined) return { ...place, state: 'failed', reason: failure };
   const { needs, deleted } = subject;
-  // Waiting is of no use then.
-  if (needs !== undefined && !deleted && hasBegun(router) && !router.capabilities.has(needs.capability)) {
+  // Waiting is of no use then. An agent with capabilities says itself why it lacks one, once it has taken the object up.
+  const { capabilities } = router;
+  const lacks = needs !== undefined && hasBegun(router) && !capabilities.has(needs.capability);
+  if (lacks && !deleted && (covered || capabilities.size === 0)) {
     return { ...place, state: 'pending', reason: `its agent does not enforce ${needs.words}` };
   }
   if (!covered) return { ...place, state: 'pending', reason: whyNotYet(router, now) };
@@ -290,5 +292,7 @@ function whyNotYet(router: KnownRouter, now: number): string {
   if (now - seen > AWAY_MILLISECONDS) return `the router has not been heard of since ${new Date(seen).toISOString()}`;
   if (router.enforcement === 'dry')
     return `nothing is enforced there: ${router.enforcementReason ?? 'it did not say why'}`;
-  return 'the router has not put it in force yet';
+  return router.waitsForTunnels
+    ? 'the router has not acknowledged it yet: it is still at work on tunnels'
+    : 'the router has not put it in force yet';
 }

@@ -7,6 +7,7 @@ import { createAppliedView } from './applied-view.ts';
 import { report } from './testing/agent-client.ts';
 import { enrolled } from './testing/replica.ts';
 import { prepareWorlds, stateOf } from './testing/world.ts';
+import { createWireCursors } from './wire-cursor.ts';
 
 const inWorld = prepareWorlds();
 
@@ -63,6 +64,12 @@ test('a router whose agent cannot enforce it at all says so at once, one that ha
     const capabilities = ['filter:20'];
     assert.equal((await report(one.base, router.key, { cursor: cursorOf(first), capabilities })).status, 200);
     assert.equal(reasonOf(next), 'fra1: the router has not put it in force yet');
+    // It can something, so it will say itself what it lacks.
+    const other = { capability: 'tunnel:GRE', words: 'GRE tunnels' };
+    const told = () => stateOf(one, next, { needs: other }).reason;
+    assert.equal(told(), 'fra1: the router has not put it in force yet');
+    assert.equal((await report(one.base, router.key, { cursor: cursorOf(next), capabilities })).status, 200);
+    assert.equal(told(), 'fra1: its agent does not enforce GRE tunnels');
   });
 });
 
@@ -154,10 +161,83 @@ test('a router that falls back takes back what it had acknowledged', async () =>
     assert.equal(stateOf(one, second).state, 'active');
     await report(one.base, router.key, { cursor: cursorOf(first) });
     assert.deepEqual([stateOf(one, first).state, stateOf(one, second).state], ['active', 'pending']);
-    await report(one.base, router.key, {});
-    assert.equal(stateOf(one, first).state, 'pending');
     const { rows } = await database.pool.query('select count(*) as left from router_ack');
-    assert.equal(rows[0].left, 0);
+    assert.equal(rows[0].left, 1);
+  });
+});
+
+test('a router that cannot tell how far it is takes nothing back as far as it resumes, and when that came into force stays', async () => {
+  await inWorld(async ({ database, provider, one, two, cursorOf }) => {
+    const router = await enrolled(database, 'edge1');
+    const rules = [];
+    for (let i = 0; i < 4; i++) rules.push(await seedRule(database.pool, provider));
+    const [oldest, first, bad, second] = rules as [SeededChange, SeededChange, SeededChange, SeededChange];
+    const failures = [{ uuid: bad.uuid, reason: 'Operation not supported' }];
+    const told = async (replica: typeof one, body: object): Promise<void> => {
+      const answer = await report(replica.base, router.key, body);
+      assert.equal(answer.status, 200, JSON.stringify(answer.body));
+    };
+    const changedMilliseconds = Date.now();
+    const look = (replica: typeof one, rule: SeededChange) => {
+      const { state, applied } = stateOf(replica, rule, { changedMilliseconds });
+      return [state, applied[0]?.at, applied[0]?.latency_ms];
+    };
+    await told(one, { cursor: cursorOf(oldest) });
+    await told(one, { cursor: cursorOf(bad), failures });
+    const before = look(one, first);
+    assert.deepEqual([before[0], typeof before[2]], ['active', 'number']);
+    await waitUntil(() => look(two, first)[0] === 'active', 'the other replica');
+
+    const later = [{ uuid: second.uuid, reason: 'No buffer space' }];
+    await told(two, { resumes: cursorOf(second), capabilities: ['tunnel:GRE'], failures: later, waits_for: 'tunnels' });
+    for (const replica of [one, two]) {
+      const known = replica.agents.registry.routers;
+      await waitUntil(
+        () => known[0]?.capabilities.has('tunnel:GRE') || stateOf(replica, second).state === 'failed',
+        'it',
+      );
+      assert.deepEqual(look(replica, first), before, 'in force as before');
+      assert.equal(stateOf(replica, bad).state, 'failed', 'and what failed still fails');
+      const young = await seedRule(database.pool, provider);
+      const waiting = 'edge1: the router has not acknowledged it yet: it is still at work on tunnels';
+      assert.equal(stateOf(replica, young).reason, waiting);
+    }
+
+    await told(one, {});
+    for (const replica of [one, two])
+      await waitUntil(() => look(replica, first)[0] === 'pending', 'a state that is lost');
+    await told(two, { resumes: cursorOf(second) });
+    assert.equal(look(two, first)[0], 'pending', 'nothing that stands');
+    await told(one, { cursor: cursorOf(second) });
+    for (const replica of [one, two]) {
+      await waitUntil(() => look(replica, second)[0] === 'active', 'the snapshot');
+      assert.deepEqual(look(replica, first), before);
+    }
+
+    await told(one, { resumes: cursorOf(first) });
+    for (const replica of [one, two]) {
+      await waitUntil(() => look(replica, second)[0] === 'pending', 'what is beyond an older state');
+      assert.equal(look(replica, first)[0], 'active');
+    }
+
+    const elsewhere = createWireCursors(() => '0123456789').write({ xid: Number(first.change.xid), position: 1 });
+    await told(one, { resumes: elsewhere });
+    for (const replica of [one, two]) await waitUntil(() => look(replica, first)[0] === 'pending', 'another log');
+    await told(two, { cursor: cursorOf(second) });
+    for (const replica of [one, two]) {
+      await waitUntil(() => look(replica, first)[0] === 'active', 'the new beginning');
+      assert.notEqual(look(replica, first)[1], before[1]);
+    }
+  });
+});
+
+test('what a dry router took note of does not stand when it begins to enforce', async () => {
+  await inWorld(async ({ database, provider, one, cursorOf }) => {
+    const router = await enrolled(database, 'edge1');
+    const rule = await seedRule(database.pool, provider);
+    await report(one.base, router.key, { cursor: cursorOf(rule), enforcement: { mode: 'dry', reason: 'not root' } });
+    await report(one.base, router.key, { resumes: cursorOf(rule) });
+    assert.equal(stateOf(one, rule).reason, 'edge1: the router has not put it in force yet');
   });
 });
 

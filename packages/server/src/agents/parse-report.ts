@@ -40,10 +40,18 @@ export function parseReport(body: unknown, cursors: WireCursors, now = Date.now(
     if (enforcement.mode !== 'kernel' && enforcement.mode !== 'dry') {
       throw new Refused('/enforcement/mode', 'must be kernel or dry');
     }
+    const cursor = cursorOf(report.cursor, '/cursor', cursors);
+    const resumes = report.cursor === undefined ? cursorOf(report.resumes, '/resumes', cursors) : undefined;
+    if (report.waits_for !== undefined && report.waits_for !== 'tunnels') {
+      throw new Refused('/waits_for', 'must be tunnels');
+    }
     return {
       ok: true,
       report: {
-        cursor: cursorOf(report.cursor, cursors),
+        cursor: cursor === 'foreign' ? undefined : cursor,
+        resumes: resumes === 'foreign' ? undefined : resumes,
+        foreign: cursor === 'foreign' || resumes === 'foreign',
+        waitsForTunnels: report.waits_for === 'tunnels',
         enforcement: enforcement.mode,
         enforcementReason:
           enforcement.reason === undefined ? undefined : text(enforcement.reason, '/enforcement/reason'),
@@ -110,12 +118,12 @@ function count(value: unknown, field: string): number {
   return value as number;
 }
 
-/** A router reports before its snapshot has replaced what another database told it: that acknowledges nothing here. */
-function cursorOf(value: unknown, cursors: WireCursors): Cursor | undefined {
+/** `foreign`: a router reports before its snapshot has replaced what another database told it. */
+function cursorOf(value: unknown, field: string, cursors: WireCursors): Cursor | 'foreign' | undefined {
   if (value === undefined) return undefined;
   const cursor = typeof value === 'string' ? cursors.read(value) : undefined;
-  if (cursor === undefined) throw new Refused('/cursor', 'must be a cursor that the stream gave');
-  return cursor === 'foreign' ? undefined : cursor;
+  if (cursor === undefined) throw new Refused(field, 'must be a cursor that the stream gave');
+  return cursor;
 }
 
 function countersOf(value: unknown, now: number): NonNullable<StoredReport['counters']> {

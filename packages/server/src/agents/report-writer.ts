@@ -51,7 +51,7 @@ export function createReportWriter(pool: pg.Pool, registry: RouterRegistry): Rep
       };
       registry.stored(
         batch.filter((each) => outcomeOf(each) === 'stored').map(({ report }) => report),
-        saved.atMilliseconds,
+        saved,
       );
       for (const each of batch) each.resolve(outcomeOf(each));
     } catch (error) {

@@ -151,6 +151,8 @@ test('a malformed report is refused with the field, and changes nothing', async 
       [{ failures: [{ uuid: 'x', reason: '' }] }, '/failures/0/uuid'],
       [{ cursor: 'x' }, '/cursor'],
       [{ cursor: 7 }, '/cursor'],
+      [{ resumes: 'x' }, '/resumes'],
+      [{ waits_for: 'rules' }, '/waits_for'],
       [{ counters: { run: uuid, number: -1, hits: [] } }, '/counters/number'],
       [{ counters: { run: uuid, number: 1, hits: [{ ...hit, packets: 1.5 }] } }, '/counters/hits/0/packets'],
       [{ counters: { run: uuid, number: 1, hits: [{ ...hit, last_hit_at: 'soon' }] } }, '/counters/hits/0/last_hit_at'],

@@ -8,7 +8,7 @@ import type pg from 'pg';
 import { type Cursor, compareCursors } from '../store/cursor.ts';
 import type { Database } from '../store/database.ts';
 import { newUuid } from '../store/new-uuid.ts';
-import type { StoredReport } from '../store/reports.ts';
+import type { SavedReports, StoredReport } from '../store/reports.ts';
 import { AckHistory } from './ack-history.ts';
 
 export interface KnownRouter {
@@ -24,6 +24,8 @@ export interface KnownRouter {
   tableLeft: boolean;
   /** What it enforces besides rules. */
   capabilities: ReadonlySet<string>;
+  /** Tunnels alone hold back what it acknowledges. */
+  waitsForTunnels: boolean;
   acked: Cursor | undefined;
   lastSeenMilliseconds: number | undefined;
   readonly enrolledMilliseconds: number;
@@ -44,7 +46,7 @@ export interface RouterRegistry {
   /** False once a router was removed or got another key. */
   knows(keyHash: string): boolean;
   /** What this replica has just stored. */
-  stored(reports: readonly StoredReport[], atMilliseconds: number): void;
+  stored(reports: readonly StoredReport[], saved: Pick<SavedReports, 'atMilliseconds' | 'acked'>): void;
   /** Routers were enrolled, re-keyed or removed here: read them again, and tell the other replicas. */
   refresh(): Promise<void>;
   onChange(listener: () => void): () => void;
@@ -75,6 +77,9 @@ interface RouterRecord {
   readonly enforcement_reason: string | null;
   readonly table_left: boolean;
   readonly capabilities: readonly string[];
+  readonly waits_for_tunnels: boolean;
+  /** Some of its acknowledgements are kept. */
+  readonly has_history: boolean;
   readonly acked_xid: string | null;
   readonly acked_position: number | null;
   readonly last_seen_ms: number | null;
@@ -84,7 +89,9 @@ interface RouterRecord {
 const milliseconds = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`;
 
 const ROUTERS = `select r.uuid::text as uuid, r.name, l.name as location, encode(r.key_hash, 'hex') as key_hash,
-    r.enforcement, r.enforcement_reason, r.table_left, r.capabilities, r.acked_xid::text as acked_xid, r.acked_position,
+    r.enforcement, r.enforcement_reason, r.table_left, r.capabilities, r.waits_for_tunnels,
+    exists (select from router_ack a where a.router_uuid = r.uuid) as has_history,
+    r.acked_xid::text as acked_xid, r.acked_position,
     ${milliseconds('r.last_seen_at')} as last_seen_ms, ${milliseconds('r.enrolled_at')} as enrolled_ms
   from router r join location l on l.uuid = r.location_uuid
   where r.enrolled_at is not null and ($1::uuid[] is null or r.uuid = any($1))
@@ -178,7 +185,7 @@ class Registry implements RouterRegistry {
     return this.#byKey.has(keyHash);
   }
 
-  stored(reports: readonly StoredReport[], atMilliseconds: number): void {
+  stored(reports: readonly StoredReport[], { atMilliseconds, acked }: Parameters<RouterRegistry['stored']>[1]): void {
     this.#writes++;
     for (const report of reports) {
       const router = this.#byUuid.get(report.routerUuid);
@@ -190,8 +197,13 @@ class Registry implements RouterRegistry {
         router.tableLeft = report.tableLeft ?? false;
         router.capabilities = new Set(report.capabilities);
         router.lastSeenMilliseconds = atMilliseconds;
-        router.failures = new Map(report.failures.map((failure) => [failure.uuid, failure.reason]));
-        this.#acknowledge(router, report.cursor, atMilliseconds);
+        router.waitsForTunnels = report.waitsForTunnels ?? false;
+        const failures = report.failures.map((failure) => [failure.uuid, failure.reason] as const);
+        router.failures = new Map([...(report.resumes === undefined ? [] : router.failures), ...failures]);
+        router.acked = acked.get(report.routerUuid);
+        if (report.cursor !== undefined) router.history.add(report.cursor, atMilliseconds, this.#keep());
+        else if (report.foreign) router.history.clear();
+        else if (router.acked !== undefined) router.history.fallBackTo(router.acked);
       }
       this.#told.add(report.routerUuid);
     }
@@ -203,12 +215,6 @@ class Registry implements RouterRegistry {
     await this.#mark('all');
     this.#told.add('*');
     this.#tell();
-  }
-
-  #acknowledge(router: KnownRouter, cursor: Cursor | undefined, atMilliseconds: number): void {
-    router.acked = cursor;
-    if (cursor === undefined) router.history.clear();
-    else router.history.add(cursor, atMilliseconds, this.#keep());
   }
 
   #keep(): number {
@@ -336,21 +342,24 @@ class Registry implements RouterRegistry {
         enforcementReason: record.enforcement_reason ?? undefined,
         tableLeft: record.table_left,
         capabilities: new Set(record.capabilities),
-        acked: undefined,
+        waitsForTunnels: record.waits_for_tunnels,
+        acked:
+          record.acked_xid === null
+            ? undefined
+            : { xid: Number(record.acked_xid), position: record.acked_position ?? 0 },
         lastSeenMilliseconds: record.last_seen_ms ?? undefined,
         enrolledMilliseconds: record.enrolled_ms,
-        history: present?.history ?? new AckHistory(),
+        // None is kept of one that began anew.
+        history: (record.has_history ? present?.history : undefined) ?? new AckHistory(),
         failures: new Map(failing.get(record.uuid)?.map((failure) => [failure.object, failure.reason])),
       };
-      const cursor =
-        record.acked_xid === null ? undefined : { xid: Number(record.acked_xid), position: record.acked_position ?? 0 };
       for (const ack of acked.get(record.uuid) ?? []) {
         const place = { xid: Number(ack.xid), position: ack.position };
         // An earlier one than those in memory was read before; an addition would void them.
         const last = router.history.newest;
         if (last === undefined || compareCursors(place, last) > 0) router.history.add(place, ack.at_ms, this.#keep());
       }
-      this.#acknowledge(router, cursor, record.last_seen_ms ?? 0);
+      if (router.acked !== undefined) router.history.add(router.acked, record.last_seen_ms ?? 0, this.#keep());
       this.#byUuid.set(record.uuid, router);
     }
     this.routers = [...this.#byUuid.values()].sort(

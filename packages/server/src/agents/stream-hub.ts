@@ -1,7 +1,7 @@
 /**
  * Brings every connected router from the cursor that it has to the present, and keeps it there. A change is written as
- * one line for all of them, but to routers that have one of its tunnels. A router that does not read is dropped: it comes back with its cursor. Never answers for
- * what a router has applied; that comes by its reports.
+ * one line for all of them, but to routers that have one of its tunnels. A router that does not read is dropped: it comes
+ * back with its cursor. Never answers for what a router has applied; that comes by its reports.
  */
 import type { ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -214,7 +214,8 @@ export function enrolRouter(pool: pg.Pool, token: string): Promise<Enrolment> {
       client,
       `update router r set key_hash = $2, enrolled_at = now(), enrolment_hash = null, enrolment_expires_at = null,
           acked_xid = null, acked_position = null, enforcement = null, enforcement_reason = null, table_left = false,
-          last_seen_at = null, counters_run = null, counters_number = null, capabilities = '{}'
+          last_seen_at = null, counters_run = null, counters_number = null, capabilities = '{}',
+          waits_for_tunnels = false
         from location l
         where l.uuid = r.location_uuid and r.enrolment_hash = $1 and r.enrolment_expires_at > now()
         returning r.uuid::text as uuid, r.name, l.name as location`,
