@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Entry } from '../filter/entry.ts';
 import type { Filter } from '../filter/filter.ts';
+import type { FilterKind } from '../filter/filter-kind.ts';
 import { dns } from '../filter/kinds/dns.ts';
-import { sourceEngine } from '../filter/kinds/source-engine.ts';
 import { udpAmplification } from '../filter/kinds/udp-amplification.ts';
 import { formatPrefix } from '../net/prefix-text.ts';
 import { type Compiler, createCompiler, isEnforced } from './compiler.ts';
@@ -125,6 +125,7 @@ describe('what belongs to one filter alone', () => {
   });
 
   it('is not touched by changes of the entries around it', () => {
+    const uuidDigits = [named('', filter), filterSet('', filter.uuid)].map((name) => name.replace('f__', ''));
     const { compiler } = loaded([filter, testRule(2, '203.0.113.0/24', { protocol: 'udp', priority: 1 })]);
     for (const upsert of [
       testRule(3, '203.0.113.7', { protocol: 'tcp', priority: 1 }),
@@ -132,7 +133,7 @@ describe('what belongs to one filter alone', () => {
       testFilter(5, '203.0.113.0/24', rememberingKind, { priority: 1 }),
     ]) {
       const plan = compiler.change({ upsert: [upsert], remove: [] }, mark);
-      const touching = plan.text.split('\n').filter((line) => line.includes(filter.uuid.replaceAll('-', '')));
+      const touching = plan.text.split('\n').filter((line) => uuidDigits.some((digits) => line.includes(digits)));
       for (const line of touching) assert.match(line, /^jump f_in_/);
       plan.commit();
     }
@@ -157,10 +158,10 @@ describe('what belongs to one filter alone', () => {
     const rules = Array.from({ length: 3 }, (_, index) => testRule(20 + index, '203.0.113.0/24', { protocol: 'udp' }));
     const { compiler } = loaded([filter, testFilter(2, '2001:db8::/32', proxyKind)]);
     for (const upsert of [
-      [testFilter(3, '203.0.113.8', sourceEngine)],
+      [testFilter(3, '203.0.113.8', dns)],
       [testFilter(4, '2001:db8::/32', proxyKind)],
       [{ ...filter, rateLimitMegabitsPerSecond: 20 }],
-      [testFilter(3, '203.0.113.8', sourceEngine, { rateLimitMegabitsPerSecond: 5 })],
+      [testFilter(3, '203.0.113.8', dns, { rateLimitMegabitsPerSecond: 5 })],
       rules,
     ]) {
       const plan = compiler.change({ upsert, remove: [] }, mark);
@@ -171,15 +172,32 @@ describe('what belongs to one filter alone', () => {
   });
 
   it('has no set for what bounds the one address that it protects: lines share a bucket, or have the only one', () => {
-    const kernel = loaded([testFilter(1, '203.0.113.7', sourceEngine)]).text;
-    assert.doesNotMatch(kernel, /f_meter_(queries|openings)_\w+ \{\ntype/);
-    const own = chain(kernel, named('meter_openings', filter));
-    assert.deepEqual(own, [`limit rate over 400/second burst 4000 packets goto ${named('discard', filter)}`]);
-    assert.equal(kernel.match(new RegExp(`^jump ${named('meter_openings', filter)}$`, 'gm'))?.length, 2);
-    assert.equal(kernel.match(/^limit rate over /gm)?.length, 2);
-    const subnet = loaded([testFilter(1, '203.0.113.6/31', sourceEngine)]).text;
-    assert.match(subnet, /\nset f_meter_queries_\w+ \{\ntype ipv4_addr\n/);
-    assert.match(subnet, /\nset f_meter_openings_\w+ \{\ntype ipv4_addr\n/);
+    const asking = (lines: (above: string, discard: string) => readonly string[], dst = '203.0.113.7') => {
+      const { enforcement } = rememberingKind;
+      assert.ok(enforcement);
+      const kind: FilterKind = {
+        ...rememberingKind,
+        enforcement: { ...enforcement, compile: ({ above, discard }) => ({ udp: lines(above('sum'), discard) }) },
+      };
+      return loaded([testFilter(1, dst, kind)]).text;
+    };
+    const [limit, own] = ['limit rate over 50/second burst 50 packets', named('meter_sum', filter)];
+    const discard = `goto ${named('discard', filter)}`;
+
+    const once = asking((above) => [`${above} ${discard}`]);
+    assert.deepEqual(chain(once, named('udp', filter)), [`${limit} ${discard}`, discard]);
+    const twice = asking((above) => [`${above} ${discard}`, `@ih,0,8 1 ${discard}`, `${above} ${discard}`]);
+    assert.deepEqual(chain(twice, named('udp', filter)), [
+      `jump ${own}`,
+      `@ih,0,8 1 ${discard}`,
+      `jump ${own}`,
+      discard,
+    ]);
+    assert.deepEqual(chain(twice, own), [`${limit} ${discard}`]);
+    for (const text of [once, twice]) assert.doesNotMatch(text, /^set f_meter_sum_/m);
+
+    const subnet = asking((above) => [`${above} ${discard}`], '203.0.113.6/31');
+    assert.match(subnet, /^set f_meter_sum_/m);
     assert.doesNotMatch(subnet, /^limit rate/m);
   });
 

@@ -3,7 +3,9 @@
  * holds. Never used outside tests.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
 /** Why nothing can be loaded here; undefined when it can. */
 export function kernelObstacle(): string | undefined {
@@ -33,13 +35,17 @@ export class TestNamespace {
     this.run('ip', ['link', 'set', 'lo', 'up']);
   }
 
+  /** By way of a file: nft writes what it lists in pieces of some octets, and each would wake the reader at a pipe. */
   run(command: string, args: readonly string[], input = ''): string {
-    return execFileSync('ip', ['netns', 'exec', this.name, command, ...args], {
-      input,
-      encoding: 'utf8',
-      maxBuffer: 1 << 28,
-      stdio: ['pipe', 'pipe', 'pipe'],
-    });
+    const path = join(tmpdir(), `${this.name}.out`);
+    const output = openSync(path, 'w+');
+    try {
+      execFileSync('ip', ['netns', 'exec', this.name, command, ...args], { input, stdio: ['pipe', output, 'pipe'] });
+      return readFileSync(path, 'utf8');
+    } finally {
+      closeSync(output);
+      rmSync(path);
+    }
   }
 
   /** Throws with nft's message. */
