@@ -34,6 +34,12 @@ for (const [what, packets, states] of [
     'new invalid established invalid',
   ],
   ['a reset before the answer', [out(tcp(2)), out(tcp(4)), out(tcp(2))], 'new new new'],
+  ['a FIN after a reset that nobody answered', [out(tcp(0x10)), out(tcp(4)), out(tcp(0x11))], 'new new invalid'],
+  [
+    'data from the other side in the place of a SYN-ACK',
+    [out(tcp(2)), back(tcp(0x18)), out(tcp(0x11))],
+    'new established invalid',
+  ],
   ['a SYN after a reset', [out(tcp(2)), back(tcp(0x14)), out(tcp(2))], 'new established new'],
   ['echoes', [out(echo(8)), back(echo(0)), out(echo(8))], 'new established established'],
   ['an echo that nobody asked for', [out(echo(0))], 'invalid'],

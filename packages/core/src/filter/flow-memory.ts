@@ -17,8 +17,8 @@ export interface FlowMemory {
 interface Flow {
   /** Who sent the first packet. */
   readonly origin: string;
-  /** That it began with a SYN. */
-  readonly handshake: boolean;
+  /** That it began with a SYN which no SYN-ACK has answered yet. */
+  opening: boolean;
   answered: boolean;
   closed: boolean;
 }
@@ -35,7 +35,11 @@ export function createFlowMemory(): FlowMemory {
       if (ends === undefined) return 'invalid';
       const flow = flows.get(ends.key);
       if (flow?.closed === true && opens(packet)) flows.delete(ends.key);
-      else if (flow) return stateWithin(flow, ends.sender, packet);
+      else if (flow) {
+        // Of a flow that was never answered, a reset leaves nothing.
+        if (!flow.answered && has(packet, rst)) flows.delete(ends.key);
+        return stateWithin(flow, ends.sender, packet);
+      }
       return startsFlow(packet) ? 'new' : 'invalid';
     },
     pass(packet, state) {
@@ -43,10 +47,12 @@ export function createFlowMemory(): FlowMemory {
       if (ends === undefined || state === 'invalid') return;
       const flow = flows.get(ends.key);
       if (flow) {
-        if (packet.tcpFlags !== undefined && (packet.tcpFlags & rst) !== 0) flow.closed = true;
+        if (has(packet, rst)) flow.closed = true;
         return;
       }
-      flows.set(ends.key, { origin: ends.sender, handshake: opens(packet), answered: false, closed: false });
+      // A reset that has just ended one begins none.
+      if (startsFlow(packet))
+        flows.set(ends.key, { origin: ends.sender, opening: opens(packet), answered: false, closed: false });
     },
   };
 }
@@ -56,14 +62,15 @@ function stateWithin(flow: Flow, sender: string, packet: Packet): ConnectionStat
   const flags = packet.tcpFlags;
   if (flags !== undefined && !isSensible(flags)) return 'invalid';
   if (sender !== flow.origin) {
+    if (flow.opening && has(packet, fin)) return 'invalid';
+    if (has(packet, syn) && has(packet, ack)) flow.opening = false;
     flow.answered = true;
     return 'established';
   }
   // Whoever began does not answer himself.
-  if (flags !== undefined && (flags & (syn | ack)) === (syn | ack)) return 'invalid';
-  if (flow.answered) return 'established';
-  const goesOn = opens(packet) || (flags !== undefined && (flags & rst) !== 0);
-  return flow.handshake && !goesOn ? 'invalid' : 'new';
+  if (has(packet, syn) && has(packet, ack)) return 'invalid';
+  if (flow.opening && !opens(packet) && !has(packet, rst)) return 'invalid';
+  return flow.answered ? 'established' : 'new';
 }
 
 /** What may be a flow's first packet: of TCP a SYN, or a segment in the middle of a flow that began before. */
@@ -77,6 +84,10 @@ function startsFlow(packet: Packet): boolean {
 
 function opens({ tcpFlags = 0 }: Packet): boolean {
   return (tcpFlags & (syn | ack | rst | fin)) === syn;
+}
+
+function has({ tcpFlags = 0 }: Packet, flag: number): boolean {
+  return (tcpFlags & flag) !== 0;
 }
 
 function isSensible(flags: number): boolean {

@@ -50,7 +50,7 @@ export function createModelRouter(entries: readonly Entry[], memory: FilterMemor
         else if (challenged.delete(flow)) {
           // The acknowledgement of the router's own answer: it opens the connection to the server.
           opened.add(flow);
-          if (state) flows.pass(packet, state);
+          if (state) flows.pass({ ...packet, tcpFlags: syn }, 'new');
         }
       }
       return { verdict, packet: seen, evaluation };
