@@ -55,7 +55,7 @@ export async function judgeTunnel(
       [
         ...judged.taken,
         ...unserved,
-        ...(await judgeEndpoint(executor, endpoint)),
+        ...(await judgeEndpoint(executor, caller, endpoint, tunnelUuid)),
         ...(await findUnkeyedConflict(executor, unkeyedEndpoint, sites, tunnelUuid)),
       ],
     ],
@@ -68,13 +68,39 @@ const routerStatement = {
   text: 'select r.name from router_address a join router r on r.uuid = a.router_uuid where a.address = $1::inet',
 };
 
-async function judgeEndpoint(executor: Executor, endpoint: string): Promise<readonly Problem[]> {
+/** No two rows: no address is in two tunnels. */
+const routedStatement = {
+  name: 'tunnel_endpoint_routed',
+  text: `select o.uuid::text as uuid, s.routed::text as routed, $2 in (o.owner_uuid, o.provider_uuid) as readable
+    from tunnel_subnet s join tunnel o on o.uuid = s.tunnel_uuid
+    where s.routed >>= $1::inet and o.uuid is distinct from $3`,
+};
+
+/** A tunnel whose packets go into another carries nothing where that one ends there too, and goes round in the worst case. */
+async function judgeEndpoint(
+  executor: Executor,
+  { accountUuid }: Caller,
+  endpoint: string,
+  tunnelUuid: string | undefined,
+): Promise<readonly Problem[]> {
   const [router] = await executor.rows<{ name: string }>(routerStatement, [endpoint]);
-  if (router === undefined) return [];
+  if (router !== undefined) {
+    const message =
+      `endpoint: ${endpoint} is where the router ${router.name} ends tunnels; it must be an address of the customer's ` +
+      'equipment';
+    return [{ field: '/endpoint', code: 'router_address', message }];
+  }
+  const [into] = await executor.rows<{ uuid: string; routed: string; readable: boolean }>(routedStatement, [
+    endpoint,
+    accountUuid,
+    tunnelUuid ?? null,
+  ]);
+  if (into === undefined) return [];
+  const where = into.readable ? `lies inside ${into.routed}, which ${into.uuid} routes` : 'is routed into a tunnel';
   const message =
-    `endpoint: ${endpoint} is where the router ${router.name} ends tunnels; it must be an address of the customer's ` +
-    'equipment';
-  return [{ field: '/endpoint', code: 'router_address', message }];
+    `endpoint: ${endpoint} ${where}: packets of this tunnel would go into that one; it must be an address that no ` +
+    'tunnel routes';
+  return [{ field: '/endpoint', code: 'routed_by_tunnel', message }];
 }
 
 /** `address`: canonical. */

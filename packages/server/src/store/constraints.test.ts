@@ -123,6 +123,19 @@ test('an address that routers end tunnels at is one router’s, and neither rout
   const end = (endpoint: string) => refusal('update tunnel set endpoint = $2 where uuid = $1', [tunnel, endpoint]);
   assert.equal(await end('10.11.0.1'), 'tunnel_endpoint_no_router');
   assert.equal(await end('10.11.0.2'), 'accepted');
+  const other = '0198a000-0000-7000-8000-0000000000b9';
+  await database.pool.query(
+    `insert into tunnel (uuid, sequence, owner_uuid, provider_uuid, endpoint, type, fields, created_at, updated_at,
+        change_position)
+      values ($1, nextval('change_position'), $2, $2, '198.51.100.10', 'GRE', '{}', now(), now(), 1)`,
+    [other, provider.uuid],
+  );
+  const endOther = (endpoint: string) => refusal('update tunnel set endpoint = $2 where uuid = $1', [other, endpoint]);
+  assert.equal(await endOther('10.11.1.9'), 'tunnel_endpoint_not_routed');
+  assert.equal(await endOther('10.11.2.9'), 'accepted');
+  assert.equal(await route('10.11.2.0/24'), 'tunnel_subnet_no_endpoint');
+  await database.pool.query('update tunnel set deletion_marked_at = now() where uuid = $1', [other]);
+  assert.equal(await route('10.11.2.0/24'), 'accepted', 'of what goes, the endpoint counts no more');
 });
 
 test('an account has the provider that its role asks for', async () => {
