@@ -241,7 +241,7 @@ describe('an edge on the real kernel', { skip }, () => {
     assert.deepEqual(dry.enforcement, {
       mode: 'dry',
       reason:
-        'dry by configuration; but an older table is still in force in the kernel; remove it: nft delete table inet levee',
+        'dry by configuration; but an older table is still in force in the kernel; remove it: nft delete table inet levee (and inet levee_proxied, where a SYN proxy was in force)',
       table_left: true,
     });
     await until('it is reported', () => controlPlane.reports.at(-1)?.enforcement.table_left === true);

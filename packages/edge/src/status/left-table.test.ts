@@ -30,7 +30,7 @@ test('who cannot look believes the record, until a reboot has proved it wrong', 
 test('whatever is left is said together with how to remove it', () => {
   assert.equal(describeLeft('gone'), undefined);
   for (const left of ['here', 'perhaps here', 'perhaps elsewhere'] as const) {
-    assert.match(describeLeft(left) ?? '', /nft delete table inet levee/);
+    assert.match(describeLeft(left) ?? '', /nft delete table inet levee \(and inet levee_proxied/);
   }
 });
 

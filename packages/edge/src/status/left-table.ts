@@ -3,6 +3,7 @@
  * asked, else by what an earlier run wrote down. Owns the sentences about it; never removes a table.
  */
 import { tableName } from '@levee/core/nftables/names.ts';
+import { proxiedFlowsTable } from '@levee/core/nftables/proxied-flows.ts';
 import { openNetlink } from '../drivers/nft/netlink.ts';
 import { type TablePlace, type TableRecord, tableRecordFile, thisPlace } from '../state/table-record.ts';
 
@@ -22,7 +23,7 @@ function differs(a: string | null, b: string | null): boolean {
 
 /** What is to be added to the reason for being dry; undefined when no table is left. */
 export function describeLeft(left: Left): string | undefined {
-  const remove = `nft delete table inet ${tableName}`;
+  const remove = `nft delete table inet ${tableName} (and inet ${proxiedFlowsTable}, where a SYN proxy was in force)`;
   const forget = `then delete ${tableRecordFile} in the edge's state directory`;
   switch (left) {
     case 'gone':
