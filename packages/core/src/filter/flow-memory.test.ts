@@ -43,6 +43,8 @@ for (const [what, packets, states] of [
   ['a SYN after a reset', [out(tcp(2)), back(tcp(0x14)), out(tcp(2))], 'new established new'],
   ['echoes', [out(echo(8)), back(echo(0)), out(echo(8))], 'new established established'],
   ['an echo that nobody asked for', [out(echo(0))], 'invalid'],
+  ['an echo by who has asked himself', [out(echo(8)), out(echo(0))], 'new invalid'],
+  ['a timestamp', [out(echo(13)), back(echo(14))], 'new established'],
   ['an ICMP error about nothing', [out(echo(3))], 'invalid'],
 ] as const) {
   test(`${what}: ${states}`, () => {

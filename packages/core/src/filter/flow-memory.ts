@@ -1,6 +1,6 @@
 /**
  * Which flows a router has seen, and in which state it sees a packet of one: a model of Linux's connection tracking, as
- * far as TCP, UDP and echo messages to and from protected hosts go (net/netfilter/nf_conntrack_core.c,
+ * far as TCP, UDP and questions of ICMP to and from protected hosts go (net/netfilter/nf_conntrack_core.c,
  * nf_conntrack_proto_tcp.c). A flow is tracked from its first packet that gets through. Sequence numbers and time-outs
  * are taken to be in order. Must never ask a kernel.
  */
@@ -79,7 +79,7 @@ function startsFlow(packet: Packet): boolean {
     const flags = packet.tcpFlags ?? 0;
     return isSensible(flags) && (opens(packet) || (flags & (syn | rst | fin | ack)) === ack);
   }
-  return packet.upperProtocol === 17 || isEcho(packet, 'request');
+  return packet.upperProtocol === 17 || questionOf(packet)?.asks === true;
 }
 
 function opens({ tcpFlags = 0 }: Packet): boolean {
@@ -94,17 +94,30 @@ function isSensible(flags: number): boolean {
   return sensibleFlags.has(flags & 0x37);
 }
 
-function isEcho({ family, upperProtocol, icmpType }: Packet, which: 'request' | 'reply'): boolean {
-  if (upperProtocol !== (family === 4 ? 1 : 58)) return false;
-  const [request, reply] = family === 4 ? [8, 0] : [128, 129];
-  return icmpType === (which === 'request' ? request : reply);
+/** Questions of ICMP and ICMPv6 with an answer of its own: the type of each, and of its answer (icmp_invert, invmap). */
+const questions = {
+  4: { 8: 0, 13: 14, 15: 16, 17: 18 },
+  6: { 128: 129, 139: 140 },
+} as const;
+
+/** Which question the message is, or answers. */
+function questionOf({ family, upperProtocol, icmpType }: Packet): { type: string; asks: boolean } | undefined {
+  if (upperProtocol !== (family === 4 ? 1 : 58)) return undefined;
+  for (const [question, answer] of Object.entries(questions[family])) {
+    if (icmpType === Number(question) || icmpType === answer) return { type: question, asks: icmpType !== answer };
+  }
+  return undefined;
 }
 
 /** Undefined: a packet that belongs to no flow of its own. */
 function endsOf(packet: Packet): { readonly key: string; readonly sender: string } | undefined {
   const { upperProtocol, source, destination, sourcePort, destinationPort } = packet;
-  const echo = isEcho(packet, 'request') || isEcho(packet, 'reply');
-  if (!echo && (sourcePort === undefined || destinationPort === undefined)) return undefined;
-  const [from, to] = [`${source} ${sourcePort ?? 0}`, `${destination} ${destinationPort ?? 0}`];
+  const question = questionOf(packet);
+  if (question) {
+    const [asker, asked] = question.asks ? [source, destination] : [destination, source];
+    return { key: `${upperProtocol} ${question.type} ${asker} ${asked}`, sender: `${source}` };
+  }
+  if (sourcePort === undefined || destinationPort === undefined) return undefined;
+  const [from, to] = [`${source} ${sourcePort}`, `${destination} ${destinationPort}`];
   return { key: `${upperProtocol} ${[from, to].sort().join(' ')}`, sender: from };
 }
