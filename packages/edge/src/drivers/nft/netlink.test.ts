@@ -46,6 +46,15 @@ describe('reading the kernel over netlink', { skip }, () => {
     assert.equal(kernel.isTableLoaded(), false);
   });
 
+  test('comments are those of the rules of one chain that have one, in order, whatever else is in their user data', () => {
+    nft(
+      'add chain inet levee c { counter comment "first"; counter; ip saddr . ip daddr vmap { 192.0.2.1 . 192.0.2.2 : drop } comment "0123456789abcdef"; }',
+    );
+    assert.deepEqual(kernel.comments('c'), ['first', '0123456789abcdef']);
+    assert.deepEqual(kernel.comments('b'), []);
+    assert.deepEqual(kernel.comments('nowhere'), []);
+  });
+
   test('counters are those of the counted rules alone, in order, to the packet and byte', async () => {
     const socket = createSocket('udp4');
     try {
