@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Entry } from '@levee/core/filter/entry.ts';
 import { parseFilter } from '@levee/core/filter/parse-filter.ts';
+import { parseRule } from '@levee/core/firewall/parse.ts';
 import type { Family } from '@levee/core/net/prefix.ts';
 import { labObstacle } from '@levee/lab/namespace.ts';
 import { FilteredPath, families, server, until } from './filtered-path.ts';
@@ -28,6 +29,17 @@ function filterOf(family: Family, kindId: number, fields: object = {}): Entry {
   const parsed = parseFilter({ dst: server[family], filter: kindId, ...fields }, { uuid, sequence: made });
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
   return parsed.filter;
+}
+
+function ruleOf(family: Family, fields: object): Entry {
+  made += 1;
+  const uuid = `01900000-0000-7000-8000-${made.toString(16).padStart(12, '0')}`;
+  const parsed = parseRule(
+    { dst: server[family], protocol: 'any', action: 'accept', ...fields },
+    { uuid, sequence: made },
+  );
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
+  return parsed.rule;
 }
 
 /** Echoes on every port, and says when it listens. */
@@ -87,5 +99,32 @@ test('connections come about through a SYN proxy, whatever filter was made befor
         }
       });
     }
+  }
+});
+
+test('a SYN that conntrack must not see is new to rules', { skip }, async (t) => {
+  await using path = new FilteredPath('newtorules');
+  const served = await bothEnds(path);
+  const { port, firstHex } = http(80);
+  const web = { protocol: 'tcp', port: { dst: { start: 80 } } };
+  for (const family of families) {
+    await t.test(`IPv${family}: a list of what is allowed, by its states, allows connections`, async () => {
+      const list = [{ statetype: 'established' }, { ...web, statetype: 'new' }, { action: 'drop' }];
+      path.load([...list.map((fields) => ruleOf(family, fields)), filterOf(family, 1)]);
+      assert.equal(await served(family, port, firstHex), connections);
+    });
+    await t.test(`IPv${family}: what is new is counted, and goes on to the proxy`, async () => {
+      const counting = ruleOf(family, { ...web, action: 'continue', statetype: 'new' });
+      path.load([counting, filterOf(family, 1)]);
+      assert.equal(await served(family, port, firstHex), connections);
+      const chains = path.router.run('nft', ['list', 'table', 'inet', 'levee']);
+      // Of each handshake the SYN and the ACK, which conntrack does not know either.
+      const counted = Number(/ct state [a-z,]+ counter packets (\d+)/.exec(chains)?.[1]);
+      assert.ok(counted >= 2 * connections, `${counted} packets were new`);
+    });
+    await t.test(`IPv${family}: no rule for what is invalid matches it`, async () => {
+      path.load([ruleOf(family, { protocol: 'tcp', statetype: 'invalid', action: 'drop' }), filterOf(family, 1)]);
+      assert.equal(await served(family, port, firstHex), connections);
+    });
   }
 });

@@ -8,6 +8,7 @@ import type { Filter } from '@levee/core/filter/filter.ts';
 import { createFilterMemory, type FilterMemory } from '@levee/core/filter/memory.ts';
 import { createModelRouter, isUnseen } from '@levee/core/filter/testing/model-router.ts';
 import type { Verdict } from '@levee/core/firewall/evaluate.ts';
+import type { Packet } from '@levee/core/firewall/packet.ts';
 import type { Rule } from '@levee/core/firewall/rule.ts';
 import { createCompiler } from '@levee/core/nftables/compiler.ts';
 import { buildFrame } from '@levee/lab/packet-build.ts';
@@ -201,9 +202,9 @@ async function playFlows(
       from,
     );
     for (const step of steps) {
-      const { connectionState: _, ...unseen } = step.packet;
       const kept = from === 'attacker' && isUnseen(entries, step.packet);
-      const verdict = note(run, differences, entries, kept ? { ...step, packet: unseen } : step, observed, loaded);
+      const packet: Packet = kept ? { ...step.packet, connectionState: 'new' } : step.packet;
+      const verdict = note(run, differences, entries, { ...step, packet }, observed, loaded);
       // Of what conntrack does not see it keeps no entry.
       if (!kept) step.flow.settle(number, verdict);
     }

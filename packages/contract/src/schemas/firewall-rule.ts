@@ -71,7 +71,9 @@ export const ruleFields = {
   }),
   packetlength: Type.Integer({ minimum: 1, maximum: 65535, description: 'Total length of the IP packet in bytes.' }),
   packettype: Type.Enum([...packetTypes], { description: 'Link-layer addressing of the packet.' }),
-  statetype: Type.Enum([...stateTypes], { description: 'State of the connection that the packet belongs to.' }),
+  statetype: Type.Enum([...stateTypes], {
+    description: 'State of the connection that the packet belongs to. SYNs that a filter would answer are new.',
+  }),
 };
 
 const optionalRuleFields = {

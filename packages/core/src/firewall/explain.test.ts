@@ -369,3 +369,17 @@ test('of a filter that the caller may not read, nothing is told but that it was 
   assert.deepEqual([verdict, decided_by], ['drop', 'other']);
   assert.deepEqual(trail, [{ matched: true, code: 'other', message: 'a filter that is not yours to read' }]);
 });
+
+test('a rule that lets SYNs past a SYN proxy, but not what follows, is said to let no connection come about', () => {
+  const proxy = filter('proxy', {}, 'tcp-syn-protect');
+  const syn = packet({ ...base, protocol: 'tcp', port: { src: 40_000, dst: 80 }, tcpflags: ['syn'], statetype: 'new' });
+  const last = (...rules: Rule[]) => explain([proxy, ...rules], syn).trail.at(-1);
+  const alone = rule('alone', { protocol: 'tcp', action: 'accept', tcpflags: ['syn'], ratelimit: 100 });
+  assert.equal(
+    last(alone)?.message,
+    'the packet matches and is accepted within the limit of 100 packets/s (burst 10); what exceeds it is dropped; the ACK ' +
+      'that ends its handshake goes to filter proxy, which did not answer the SYN: no connection comes about',
+  );
+  const all = rule('all', { protocol: 'tcp', action: 'accept', statetype: 'new' });
+  assert.equal(last(all)?.message, 'the packet matches and is accepted');
+});

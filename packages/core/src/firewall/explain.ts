@@ -11,8 +11,10 @@
  * is unknown and the filter has settled: only `statetype` established says that the router saw the flow in both directions.
  */
 import { type ProtocolName, protocolNames, protocolNumbers } from '@levee/contract/protocols.ts';
-import type { Entry } from '../filter/entry.ts';
+import { type Entry, isFilter } from '../filter/entry.ts';
+import { hasSynProxy } from '../filter/filter-kind.ts';
 import { renderFilterStep } from '../filter/filter-trail-text.ts';
+import { isOpening, tcpFlag } from '../filter/tcp-segment.ts';
 import { formatAddress } from '../net/address.ts';
 import { prefixContainsAddress } from '../net/prefix.ts';
 import { readAddress } from '../net/read.ts';
@@ -227,16 +229,39 @@ export function explain(
   const covering = entries.filter((entry) => prefixContainsAddress(entry.dst, destination));
   const { verdict, decidedBy, trail } = evaluate(covering, packet);
   const last = trail.at(-1);
+  const past = filterPassedBy(covering, packet, verdict);
   const hidden = decidedBy !== decidedByDefault && last !== undefined && !mayRead(entryOf(last));
   return {
     verdict,
     decided_by: hidden ? 'other' : decidedBy,
     trail: trail.map((step): ExplainedEntry => {
-      if (mayRead(entryOf(step))) return explainStep(step, packet);
+      if (mayRead(entryOf(step))) {
+        const explained = explainStep(step, packet);
+        return step === last && past !== undefined
+          ? { ...explained, message: `${explained.message}; ${handshakeWarning(past, mayRead)}` }
+          : explained;
+      }
       const what = 'rule' in step ? 'rule' : 'filter';
       return { matched: step.matched, code: 'other', message: `a ${what} that is not yours to read` };
     }),
   };
+}
+
+/** The filter to which a client's ACK goes when a rule has let its SYN past the same filter. */
+function filterPassedBy(entries: readonly Entry[], packet: Packet, verdict: Verdict): Entry | undefined {
+  const { tcpFlags } = packet;
+  if (verdict !== 'accept' || tcpFlags === undefined || !isOpening(tcpFlags)) return undefined;
+  if (!entries.some((entry) => isFilter(entry) && hasSynProxy(entry.kind))) return undefined;
+  const { totalLengthBytes: _, ...header } = packet;
+  const answer = { ...header, tcpFlags: tcpFlag.ack, connectionState: 'new', payload: new Uint8Array() } as const;
+  const next = evaluate(entries, answer);
+  const deciding = next.trail.at(-1);
+  return next.verdict === 'challenge' && deciding ? entryOf(deciding) : undefined;
+}
+
+function handshakeWarning(filter: Entry, mayRead: (entry: Entry) => boolean): string {
+  const name = mayRead(filter) ? `filter ${filter.uuid}` : 'a filter that is not yours to read';
+  return `the ACK that ends its handshake goes to ${name}, which did not answer the SYN: no connection comes about`;
 }
 
 function explainStep(step: TrailEntry, packet: Packet): ExplainedEntry {

@@ -43,7 +43,7 @@ export interface Packet {
   readonly totalLengthBytes?: number;
   /** How the frame was addressed. The router forwards `host` frames only, whatever the rules say. */
   readonly packetType: PacketType;
-  /** Absent where the router does not track. */
+  /** Absent where the router does not track. A SYN that it keeps from its tracking for a SYN proxy is new. */
   readonly connectionState?: ConnectionState;
   /**
    * What follows the header of UDP, UDP-Lite, TCP, ICMP (of 8 octets) or ICMPv6: empty where the packet ends inside the

@@ -160,7 +160,7 @@ describe('packet types', () => {
     ]);
     assert.equal(chain(text, 'i4_cb007207_32'), undefined);
     assert.deepEqual(chain(text, 'c4_cb007107_32')?.slice(1), [
-      'ct state 8 counter drop',
+      'ct state 72 counter drop',
       'meta pkttype 0 counter drop',
     ]);
   });

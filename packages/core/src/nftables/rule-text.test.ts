@@ -131,8 +131,8 @@ const cases: readonly Case[] = [
   {
     title: 'new',
     fields: { connectionState: 'new' },
-    line: 'ct state 8 counter drop',
-    listed: 'ct state 0x8 counter drop',
+    line: 'ct state 72 counter drop',
+    listed: 'ct state 0x8,0x40 counter drop',
   },
   {
     title: 'established',

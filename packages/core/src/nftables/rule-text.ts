@@ -29,8 +29,11 @@ export const fragmentMark = 0x08000000;
 /** linux/if_packet.h */
 const packetTypeNumbers: Record<PacketType, number> = { host: 0, broadcast: 1, multicast: 2, other: 3 };
 
-/** nf_conntrack_common.h: the bits that nft gives these names. */
-const stateBits: Record<ConnectionState, number> = { invalid: 1, established: 2, related: 4, new: 8 };
+/**
+ * nf_conntrack_common.h: the bits that nft gives these names. The rule's destination is tracked: the packets of it that are not,
+ * bit 64, are the SYNs that a SYN proxy wants kept from conntrack, and begin a connection as well.
+ */
+const stateBits: Record<ConnectionState, number> = { invalid: 1, established: 2, related: 4, new: 8 | 64 };
 
 const ipv6HeaderBytes = 40;
 

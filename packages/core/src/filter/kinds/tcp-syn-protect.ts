@@ -25,6 +25,7 @@ export const tcpSynProtect: FilterKind = {
       'of their like; SYNs are answered from the first moment on.',
     'A connection that ran before and is silent in these seconds goes on only when the server sends first.',
     'ACKs without a valid cookie are discarded, but do not count among the hits.',
+    'A rule that accepts SYNs, but not the ACKs that follow, takes them past the filter, and no connection comes about.',
   ],
   families: bothFamilies,
   transports: ['tcp'],

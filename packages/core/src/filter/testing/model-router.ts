@@ -35,8 +35,10 @@ export function createModelRouter(entries: readonly Entry[], memory: FilterMemor
   return {
     route(packet, inwards) {
       const host = inwards ? packet.destination : packet.source;
-      const state = isTracked(entries, packet, host) && !isUnseen(entries, packet) ? flows.see(packet) : undefined;
-      const seen = { ...packet, ...(state && { connectionState: state }) };
+      const unseen = isUnseen(entries, packet);
+      const state = isTracked(entries, packet, host) && !unseen ? flows.see(packet) : undefined;
+      const shown = unseen ? 'new' : state;
+      const seen = { ...packet, ...(shown && { connectionState: shown }) };
       const evaluation = evaluate(entries, seen, { filters: memory });
       const { verdict } = evaluation;
       if (verdict === 'accept' && state) flows.pass(packet, state);
