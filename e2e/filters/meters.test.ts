@@ -11,7 +11,13 @@ import type { FilterKind, KindMeter } from '@levee/core/filter/filter-kind.ts';
 import type { FilterVector } from '@levee/core/filter/filter-vector.ts';
 import { createFilterMemory, type FilterMemory } from '@levee/core/filter/memory.ts';
 import { createModelRouter } from '@levee/core/filter/testing/model-router.ts';
-import { familiesOf, packetOf, vectorFilter, withWideMeters } from '@levee/core/filter/testing/vector-run.ts';
+import {
+  clientAddress,
+  familiesOf,
+  packetOf,
+  vectorFilter,
+  withWideMeters,
+} from '@levee/core/filter/testing/vector-run.ts';
 import type { Family } from '@levee/core/net/prefix.ts';
 import { createCompiler } from '@levee/core/nftables/compiler.ts';
 import { labObstacle } from '@levee/lab/namespace.ts';
@@ -20,7 +26,6 @@ import { settle } from '../kernel/settling.ts';
 import { type Play, playAll, type Turn } from './play.ts';
 
 const skip = labObstacle() ?? false;
-const clients: Readonly<Record<Family, bigint>> = { 4: 0x64400000n, 6: 0xfd77n << 112n };
 const destinations: Readonly<Record<Family, bigint>> = { 4: 0x0a100000n, 6: 0x20010db8n << 96n };
 /** Clients of one vector. */
 const room = 16n;
@@ -105,7 +110,7 @@ function casesOf(kind: FilterKind): Case[] {
         const stepsOf = (more: bigint): Turn[] =>
           vector.steps.slice(0, index + 1).map((each) => ({
             from: each.from,
-            packet: packetOf(each, wide, clients[family] + more + BigInt(each.client ?? 1)),
+            packet: packetOf(each, wide, clientAddress(family, more + BigInt(each.client ?? 1))),
           }));
         const once = stepsOf(0n);
         const charges = chargesOf(vector, wide, once, meter);

@@ -4,7 +4,7 @@
  */
 import type { Filter } from '@levee/core/filter/filter.ts';
 import type { VectorStep } from '@levee/core/filter/filter-vector.ts';
-import { familiesOf, packetOf } from '@levee/core/filter/testing/vector-run.ts';
+import { clientAddress, familiesOf, packetOf } from '@levee/core/filter/testing/vector-run.ts';
 import type { Packet } from '@levee/core/firewall/packet.ts';
 import type { PacketSpec, Transport } from '@levee/lab/packet-spec.ts';
 import { hardwareAddress } from '@levee/lab/router-path.ts';
@@ -40,8 +40,8 @@ export function randomFilterPacket(random: Random, filter: Filter, id: number): 
   };
 }
 
-/** One of the kind's vectors between a client of its own and a tracked host; at times with a packet that differs. */
-export function randomConversation(random: Random, filter: Filter, firstClient: bigint): Turn[] {
+/** One of the kind's vectors between a client of its own and a tracked host; at times with a packet that differs. `before`: so many clients have been. */
+export function randomConversation(random: Random, filter: Filter, before: bigint): Turn[] {
   const { family } = filter.dst;
   const reachable = trackedHosts[family].filter((value) =>
     covers(filter.dst, { family, value, length: family === 4 ? 32 : 128 }),
@@ -52,7 +52,7 @@ export function randomConversation(random: Random, filter: Filter, firstClient: 
   const differs = random.chance(0.4);
   return random.pick(vectorsOf(filter)).steps.map((step): Turn => {
     const to = port === undefined || step.serverPort !== undefined ? step : { ...step, serverPort: port };
-    const packet = packetOf(to, at(filter, host), firstClient + BigInt(step.client ?? 1));
+    const packet = packetOf(to, at(filter, host), clientAddress(family, before + BigInt(step.client ?? 1)));
     return { from: step.from, packet: differs && step.from === 'client' ? perhapsBeside(random, packet) : packet };
   });
 }

@@ -44,8 +44,8 @@ export interface MeaningRun {
 
 const reportsAtMost = 3;
 const flowSerialsAtMost = 65_000;
-/** Apart from random packets' sources and from flows'. */
-const conversationSources = { 4: 0x64600000n, 6: 0xfd7an << 112n } as const;
+/** Conversations' clients are apart from random packets' sources and from flows'. */
+const firstConversation = 0x20_0000n;
 /** Clients that one vector may tell apart. */
 const clientsOfOne = 16;
 
@@ -224,8 +224,8 @@ async function playConversations(
   const router = createModelRouter(entries, memory);
   const plays = Array.from({ length: 16 }, (): Play => {
     const filter = random.pick(filters);
-    const client = conversationSources[filter.dst.family] + BigInt(++run.conversations * clientsOfOne);
-    return { says: `a conversation of ${filter.kind.name}`, router, turns: randomConversation(random, filter, client) };
+    const before = firstConversation + BigInt(++run.conversations * clientsOfOne);
+    return { says: `a conversation of ${filter.kind.name}`, router, turns: randomConversation(random, filter, before) };
   });
   const { packets, outcomes, differences } = await playAll(kernel, plays);
   run.packets += packets;

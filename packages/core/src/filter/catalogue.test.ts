@@ -3,6 +3,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { filterKind, filterKindNamed, filterKinds } from './catalogue.ts';
+import { limitsOf } from './kind-limits.ts';
 import { filterNeed } from './need.ts';
 import { parseFilter } from './parse-filter.ts';
 
@@ -65,7 +66,7 @@ test('what is said of a kind fits together', () => {
     assert.match(name, /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/);
     assert.ok(kind.label.length > 0 && kind.label.length <= 64, name);
     assert.ok(kind.limits.length > 0, `${name} can do everything`);
-    for (const sentence of [kind.description, ...kind.limits]) assert.match(sentence, /^[A-Z].*\.$/s, name);
+    for (const sentence of [kind.description, ...limitsOf(kind)]) assert.match(sentence, /^[A-Z].*\.$/s, name);
     assert.ok(families.length > 0 && transports.length > 0, name);
     const hasPorts = transports.some((transport) => transport !== 'icmp');
     assert.equal(destinationPorts !== 'none', hasPorts, `${name}: ports belong to transports that have them`);

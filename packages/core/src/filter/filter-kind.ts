@@ -80,7 +80,10 @@ export interface KindEnforcement {
   readonly vectors: readonly FilterVector[];
 }
 
-/** A bound on packets, kept apart for each source and destination, or for each destination. */
+/**
+ * A bound on packets, kept apart for each source and destination, or for each destination. Those it has no place for share a
+ * bound of their own (meter-bounds.ts).
+ */
 export interface KindMeter {
   /** Lower-case letters; one of the kind's. */
   readonly name: string;
@@ -88,6 +91,8 @@ export interface KindMeter {
   readonly packetsPerSecond: number;
   /** Packets that pass at once. */
   readonly burst: number;
+  /** How many are told apart; absent: `mostRemembered`. */
+  readonly most?: number;
 }
 
 /** Whether filters of this kind do anything at a router. */
@@ -111,8 +116,12 @@ export const settlingSeconds = 10;
 
 /** What every kind that goes by a packet's form has to say of itself. */
 export const copiesPass =
-  'It goes by the form of packets: a flood that copies good ones is held only by the limit on each source, and ' +
-  'forged sources share no limit but ratelimit.';
+  'It goes by the form of packets: a flood that copies good ones is held only by the limit on each source; ' +
+  'forged sources share none but ratelimit, as long as they can be told apart.';
+
+/** Of kinds that pass what clients send and nothing else. */
+export const ownQuestionsLost =
+  'Answers to what the server itself asks from the filtered port are discarded, unless a rule accepts them.';
 
 /** Of kinds whose signature was not held against captures. */
 export const fromDescription =

@@ -30,7 +30,10 @@ export interface KindText {
    * more can be remembered, the line does not match: what follows has to decide the same.
    */
   readonly remember: string;
-  /** A condition that counts the packet and holds when it is above the meter of that name. */
+  /**
+   * A condition that counts the packet and holds when it is above the meter of that name. Other conditions may stand before it,
+   * `discard` alone behind it: it is no word of nft's, and the two become a jump to the meter's chain.
+   */
   above(meter: string): string;
   /** Makes a chain of the filter's own and gives the statement that goes there; never returns from it. */
   branch(name: string, lines: readonly string[]): string;

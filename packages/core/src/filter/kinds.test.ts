@@ -4,10 +4,9 @@ import { test } from 'node:test';
 import { filterKinds } from './catalogue.ts';
 import { createFilterMemory } from './memory.ts';
 import { createModelRouter, outcomeOf } from './testing/model-router.ts';
-import { familiesOf, packetOf, vectorFilter } from './testing/vector-run.ts';
+import { clientAddress, familiesOf, packetOf, vectorFilter } from './testing/vector-run.ts';
 
 const destinations = { 4: 0xcb007107n, 6: (0x20010db8n << 96n) + 7n } as const;
-const clients = { 4: 0xc6336400n, 6: 0x20010db9n << 96n } as const;
 
 for (const kind of filterKinds) {
   const { enforcement, name } = kind;
@@ -20,7 +19,7 @@ for (const kind of filterKinds) {
         if (vector.settling) memory.begin(filter);
         const router = createModelRouter([filter], memory);
         for (const [index, step] of vector.steps.entries()) {
-          const packet = packetOf(step, filter, clients[family] + BigInt(step.client ?? 1));
+          const packet = packetOf(step, filter, clientAddress(family, BigInt(step.client ?? 1)));
           const { verdict, evaluation } = router.route(packet, step.from === 'client');
           if (step.from === 'server') continue;
           const told = evaluation.trail.map((entry) => ('why' in entry ? entry.why : !entry.matched && entry.mismatch));

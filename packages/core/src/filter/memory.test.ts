@@ -67,6 +67,38 @@ test('a meter lets the burst pass at once and then its rate, for each source or 
   assert.deepEqual([passes(meter, 1n, 9), passes(meter, 3n, 9), passes(together, 1n, 9)], [2, 3, 2]);
 });
 
+test('sources that a meter has no place for share ten times the bound of one, until a place is free', () => {
+  const memory = createFilterMemory();
+  const crowded = { ...meter, most: 2 };
+  const passes = (source: bigint, count: number) =>
+    Array.from({ length: count }, () => memory.withinMeter(filter, crowded, from(source))).filter(Boolean).length;
+  assert.deepEqual([passes(1n, 9), passes(2n, 9)], [3, 3]);
+  assert.deepEqual([passes(3n, 20), passes(4n, 20), passes(5n, 9)], [20, 10, 0]);
+  memory.moveTo(second);
+  assert.deepEqual([passes(3n, 50), passes(1n, 9)], [20, 2]);
+  memory.moveTo(10n * second);
+  // The second one was not heard for ten seconds: its place goes to who comes first.
+  assert.deepEqual([passes(3n, 9), passes(1n, 9), passes(2n, 50)], [3, 3, 30]);
+});
+
+test('an IPv6 source is its /64, for meters and memory; a flow is one of its address', () => {
+  const memory = createFilterMemory();
+  const at = (network: bigint, host: bigint) => testPacket({ family: 6, source: (network << 64n) + host });
+  memory.remember(filter, at(1n, 1n));
+  assert.deepEqual(
+    [at(1n, 1n), at(1n, 2n), at(2n, 1n)].map((packet) => memory.knows(filter, packet)),
+    [true, true, false],
+  );
+  const passes = (network: bigint, count: number) =>
+    Array.from({ length: count }, (_, host) => memory.withinMeter(filter, meter, at(network, BigInt(host)))).filter(
+      Boolean,
+    ).length;
+  assert.deepEqual([passes(1n, 9), passes(2n, 9)], [3, 3]);
+  const flows = testFilter(testKind({ remembers: { seconds: 60, flows: 2 } }), { uuid: 'flows' });
+  memory.remember(flows, at(1n, 1n));
+  assert.deepEqual([memory.knows(flows, at(1n, 1n)), memory.knows(flows, at(1n, 2n))], [true, false]);
+});
+
 test('a limit lets a second’s worth of bits pass at once, and then its rate, of all sources together', () => {
   const memory = createFilterMemory();
   const limited = testFilter(remembering, { rateLimitMegabitsPerSecond: 8 });

@@ -8,6 +8,9 @@ import { fullBucket, type TokenBucket, takePacket } from '../firewall/token-buck
 import type { FilterFacts } from './apply-filter.ts';
 import type { Filter } from './filter.ts';
 import { type KindMeter, settlingSeconds } from './filter-kind.ts';
+import { mostApart, placeSeconds, sharedBound } from './meter-bounds.ts';
+import { sourceAt } from './one-source.ts';
+import { createTimedPlaces, type TimedPlaces } from './timed-places.ts';
 
 const second = 1_000_000_000n;
 const bytesPerMegabit = 125_000;
@@ -23,28 +26,40 @@ export interface FilterMemory extends FilterFacts {
 
 interface Remembered {
   beganAt: bigint | undefined;
-  /** By what is remembered, the time until which it is. In the order of those times. */
-  readonly known: Map<string, bigint>;
-  readonly buckets: Map<string, TokenBucket>;
+  readonly known: TimedPlaces<true>;
+  readonly meters: Map<string, Metered>;
+  rate: TokenBucket | undefined;
+}
+
+interface Metered {
+  readonly apart: TimedPlaces<TokenBucket>;
+  /** Of those that have no place. */
+  shared: TokenBucket;
 }
 
 export function createFilterMemory(): FilterMemory {
   const filters = new Map<string, Remembered>();
   let now = 0n;
 
-  function of({ uuid }: Filter): Remembered {
-    const found = filters.get(uuid);
+  function of(filter: Filter): Remembered {
+    const found = filters.get(filter.uuid);
     if (found) return found;
-    const made: Remembered = { beganAt: undefined, known: new Map(), buckets: new Map() };
-    filters.set(uuid, made);
+    const made: Remembered = { beganAt: undefined, known: placesOf(filter), meters: new Map(), rate: undefined };
+    filters.set(filter.uuid, made);
     return made;
   }
 
-  function take(filter: Filter, key: string, full: () => TokenBucket, tokens: number): boolean {
-    const { buckets } = of(filter);
-    const { within, bucket } = takePacket(buckets.get(key) ?? full(), now, tokens);
-    buckets.set(key, bucket);
-    return within;
+  function meterOf(filter: Filter, meter: KindMeter): Metered {
+    const { meters } = of(filter);
+    const found = meters.get(meter.name);
+    if (found) return found;
+    const { packetsPerSecond, burst } = sharedBound(meter);
+    const made: Metered = {
+      apart: createTimedPlaces(mostApart(meter), BigInt(placeSeconds(meter)) * second),
+      shared: fullBucket(packetsPerSecond, now, burst),
+    };
+    meters.set(meter.name, made);
+    return made;
   }
 
   return {
@@ -64,49 +79,51 @@ export function createFilterMemory(): FilterMemory {
       return settles && beganAt !== undefined && now < beganAt + BigInt(settlingSeconds) * second;
     },
     knows(filter, packet) {
-      return (of(filter).known.get(memoryKey(filter, packet)) ?? 0n) > now;
+      return of(filter).known.at(memoryKey(filter, packet), now) === true;
     },
     withinMeter(filter, meter, packet) {
-      const full = () => fullBucket(meter.packetsPerSecond, now, meter.burst);
-      return take(filter, `${meter.name} ${keyOf(meter, packet)}`, full, 1);
+      const metered = meterOf(filter, meter);
+      const key = keyOf(meter, packet);
+      const bucket = metered.apart.at(key, now) ?? fullBucket(meter.packetsPerSecond, now, meter.burst);
+      const own = takePacket(bucket, now);
+      if (metered.apart.keep(key, own.bucket, now)) return own.within;
+      const shared = takePacket(metered.shared, now);
+      metered.shared = shared.bucket;
+      return shared.within;
     },
     remember(filter, packet) {
-      const { seconds, most } = boundsOf(filter);
-      const { known } = of(filter);
-      const key = memoryKey(filter, packet);
-      // Moves to the end: the first ones are those that are forgotten next.
-      const isNew = !known.delete(key);
-      for (const [each, until] of known) {
-        if (until > now) break;
-        known.delete(each);
-      }
-      if (!isNew || known.size < most) known.set(key, now + BigInt(seconds) * second);
+      of(filter).known.keep(memoryKey(filter, packet), true, now);
     },
     withinRate(filter, packet) {
+      const remembered = of(filter);
       const bytes = (filter.rateLimitMegabitsPerSecond ?? 0) * bytesPerMegabit;
       // One second's worth at once: decision 0024.
-      return take(filter, 'rate', () => fullBucket(bytes, now, bytes), packet.totalLengthBytes ?? 0);
+      const full = remembered.rate ?? fullBucket(bytes, now, bytes);
+      const { within, bucket } = takePacket(full, now, packet.totalLengthBytes ?? 0);
+      remembered.rate = bucket;
+      return within;
     },
   };
 }
 
-function boundsOf({ kind }: Filter): { readonly seconds: number; readonly most: number } {
+/** Of a kind that remembers nothing: no place. */
+function placesOf({ kind }: Filter): TimedPlaces<true> {
   const remembers = kind.enforcement?.remembers;
-  if (remembers === undefined) throw new Error(`${kind.name} remembers nothing`);
-  return { seconds: remembers.seconds, most: 'flows' in remembers ? remembers.flows : remembers.sources };
+  if (remembers === undefined) return createTimedPlaces(0, 0n);
+  const most = 'flows' in remembers ? remembers.flows : remembers.sources;
+  return createTimedPlaces(most, BigInt(remembers.seconds) * second);
 }
 
 /** What is remembered: a source at a destination, or a flow between them. */
 function memoryKey({ kind }: Filter, packet: Packet): string {
   const remembers = kind.enforcement?.remembers;
-  const ofFlows = remembers !== undefined && 'flows' in remembers;
-  return ofFlows ? `${peersOf(packet)} ${packet.sourcePort} ${packet.destinationPort}` : peersOf(packet);
+  return remembers !== undefined && 'flows' in remembers ? flowOf(packet) : sourceAt(packet);
 }
 
 function keyOf(meter: KindMeter, packet: Packet): string {
-  return meter.of === 'source' ? peersOf(packet) : `${packet.family} ${packet.destination}`;
+  return meter.of === 'source' ? sourceAt(packet) : `${packet.family} ${packet.destination}`;
 }
 
-function peersOf(packet: Packet): string {
-  return `${packet.family} ${packet.source} ${packet.destination}`;
+function flowOf({ family, source, destination, sourcePort, destinationPort }: Packet): string {
+  return `${family} ${source} ${destination} ${sourcePort} ${destinationPort}`;
 }

@@ -11,11 +11,14 @@ import {
   mostRemembered,
   settlingSeconds,
 } from '../filter/filter-kind.ts';
+import { mostApart, placeSeconds, sharedBound } from '../filter/meter-bounds.ts';
+import { sourceBits } from '../filter/one-source.ts';
 import { type FilterScope, scopesOf } from '../filter/scope.ts';
+import { formatAddress } from '../net/address.ts';
 import { type Family, familyBits, type Prefix } from '../net/prefix.ts';
 import { areMany, kindPortsCondition } from './kind-ports.ts';
+import { type AskedMeter, withMeterChains } from './meter-chains.ts';
 import { filterChain, filterSet } from './names.ts';
-import { withPlainMeters } from './plain-meters.ts';
 import { destinationPortCondition, type OwnChain, sourceConditions, sourcePortCondition } from './rule-text.ts';
 import type { SetDefinition } from './transaction.ts';
 
@@ -33,8 +36,6 @@ export interface FilterProgram {
 
 /** A client that waits for the window to open asks within a second or three. */
 const notedSeconds = 10;
-/** A meter tells `mostRemembered` sources apart: beyond, newcomers are not metered until others are forgotten. */
-const meterSeconds = 10;
 const bytesPerMegabit = 125_000;
 
 export function filterLine(filter: Filter): string {
@@ -51,47 +52,41 @@ export function filterProgram(filter: Filter): FilterProgram {
   const { kind } = filter;
   const { enforcement } = kind;
   if (enforcement === undefined) throw new Error(`filters of kind ${kind.name} are not enforced`);
-  const ofDestination = isOneAddress(filter.dst) ? enforcement.meters.filter(({ of }) => of === 'destination') : [];
-  const plain = ofDestination.map((meter) => ({
-    set: filterSet(`meter_${meter.name}`, filter.uuid),
-    statement: meterText(filter, meter),
-    plain: limitText(meter),
-    chain: filterChain(`meter_${meter.name}`, filter.uuid),
-  }));
-  const discard = `goto ${filterChain('discard', filter.uuid)}`;
-  const { chains, gone } = withPlainMeters(filterChains(filter, enforcement), plain, discard);
+  const meters = enforcement.meters.map((meter) => askedMeter(filter, meter));
+  const { chains, gone } = withMeterChains(filterChains(filter, enforcement), meters, discardOf(filter));
   return { sets: filterSets(filter, enforcement).filter(({ name }) => !gone.has(name)), chains };
 }
 
-/** With a set for each meter. */
+/** Lines ask meters by their conditions: see `askedMeter`. */
 function filterChains(filter: Filter, enforcement: KindEnforcement): OwnChain[] {
   const { kind, uuid } = filter;
   const family = filter.dst.family;
   const limited = filter.rateLimitMegabitsPerSecond !== undefined;
   const verdict = { pass: filterChain('pass', uuid), discard: filterChain('discard', uuid) };
+  const discard = discardOf(filter);
   const branches: OwnChain[] = [];
   const above = (name: string): string => {
     const meter = enforcement.meters.find((each) => each.name === name);
     if (meter === undefined) throw new Error(`${kind.name} has no meter ${name}`);
-    return meterText(filter, meter);
+    return askedMeter(filter, meter).condition;
   };
   const lines = enforcement.compile({
     family,
     filter,
     // Back to the destination's chain, which alone has jumped: inside, a filter goes on by goto.
     pass: limited ? `goto ${verdict.pass}` : 'return',
-    discard: `goto ${verdict.discard}`,
+    discard,
     established: 'ct state 2',
     known: `${memoryKey(enforcement, family)} @${filterSet('known', uuid)}`,
     settling: `meta nfproto @${filterSet('settling', uuid)}`,
     remember: `update @${filterSet('known', uuid)} { ${memoryKey(enforcement, family)} }`,
     noteSyn: `${sequenceAsMark} update @${filterSet('syns', uuid)} { ${segment(family)} }`,
     repeatsSyn: `${sequenceAsMark} ${segment(family)} @${filterSet('syns', uuid)}`,
-    refused: `${peers(family)} @${filterSet('refused', uuid)}`,
+    refused: `${sourceKey(family)} @${filterSet('refused', uuid)}`,
     above,
     branch(name, body) {
       const chain = filterChain(`branch_${name}`, uuid);
-      branches.push({ name: chain, lines: [...body, `goto ${verdict.discard}`], counted: false });
+      branches.push({ name: chain, lines: [...body, discard], counted: false });
       return `goto ${chain}`;
     },
   });
@@ -101,37 +96,65 @@ function filterChains(filter: Filter, enforcement: KindEnforcement): OwnChain[] 
     const body = lines[scope.transport];
     if (body === undefined) continue;
     const name = filterChain(scope.transport, uuid);
-    bodies.push({ name, lines: [...body, `goto ${verdict.discard}`], counted: false });
+    bodies.push({ name, lines: [...body, discard], counted: false });
     for (const conditions of scopeConditions(filter, scope)) entries.push([...conditions, `goto ${name}`].join(' '));
   }
   return [
     { name: filterChain('in', uuid), lines: entries, counted: false },
     ...bodies,
     ...branches,
-    ...openingChains(filter, enforcement, above),
-    ...(limited ? [{ name: verdict.pass, lines: rateLines(filter, verdict.discard), counted: false }] : []),
+    ...openingChains(filter, enforcement),
+    ...(limited ? [{ name: verdict.pass, lines: rateLines(filter), counted: false }] : []),
     { name: verdict.discard, lines: ['counter drop'], counted: true },
   ];
 }
 
-function meterText({ dst, uuid }: Filter, meter: KindMeter): string {
-  const key = meter.of === 'source' ? peers(dst.family) : destination(dst.family);
-  return `update @${filterSet(`meter_${meter.name}`, uuid)} { ${key} ${limitText(meter)} }`;
+/** How lines write that a packet is above the meter, and what becomes of that in the kernel. */
+function askedMeter(filter: Filter, meter: KindMeter): AskedMeter {
+  const set = filterSet(`meter_${meter.name}`, filter.uuid);
+  const tellsNobodyApart = meter.of === 'destination' && isOneAddress(filter.dst);
+  return {
+    condition: `above_${meter.name}`,
+    set,
+    chain: filterChain(`meter_${meter.name}`, filter.uuid),
+    ...(tellsNobodyApart
+      ? { plain: limitText(meter, 'over ') }
+      : { lines: [...meterLines(filter, meter), discardOf(filter)] }),
+  };
 }
 
-function limitText({ packetsPerSecond, burst }: KindMeter): string {
-  return `limit rate over ${packetsPerSecond}/second burst ${burst} packets`;
+/**
+ * Of a chain that is jumped to: who is within the meter returns by the first line, at the price of one look-up. Others are above
+ * it, or have no place in it and share a bound (decision 0016). No line may ask whether a key is in the set otherwise than by `!=`:
+ * the kernel has the limit of an element that it finds count the packet, and finds none above its limit.
+ */
+function meterLines(filter: Filter, meter: KindMeter): string[] {
+  const { family } = filter.dst;
+  const key = meter.of === 'source' ? sourceKey(family) : destination(family);
+  const set = filterSet(`meter_${meter.name}`, filter.uuid);
+  return [
+    `update @${set} { ${key} ${limitText(meter)} } return`,
+    `${key} != @${set} ${limitText(sharedBound(meter))} return`,
+  ];
 }
 
-function openingChains(
-  { uuid, dst }: Filter,
-  { openings }: KindEnforcement,
-  above: (meter: string) => string,
-): OwnChain[] {
+function limitText({ packetsPerSecond, burst }: Pick<KindMeter, 'packetsPerSecond' | 'burst'>, over = ''): string {
+  return `limit rate ${over}${packetsPerSecond}/second burst ${burst} packets`;
+}
+
+function openingChains(filter: Filter, { meters, openings }: KindEnforcement): OwnChain[] {
   if (openings === undefined) return [];
-  const refuse = `update @${filterSet('refused', uuid)} { ${peers(dst.family)} }`;
-  const line = `${above(openings.meter)} ${refuse} goto ${filterChain('discard', uuid)}`;
-  return [{ name: filterChain('opening', uuid), lines: [line], counted: false }];
+  const { uuid, dst, kind } = filter;
+  const meter = meters.find(({ name }) => name === openings.meter);
+  if (meter?.of !== 'source') throw new Error(`${kind.name} has no meter ${openings.meter} of sources`);
+  const refuse = `update @${filterSet('refused', uuid)} { ${sourceKey(dst.family)} }`;
+  const discard = discardOf(filter);
+  const lines = [...meterLines(filter, meter), `${refuse} ${discard}`, discard];
+  return [{ name: filterChain('opening', uuid), lines, counted: false }];
+}
+
+function discardOf({ uuid }: Filter): string {
+  return `goto ${filterChain('discard', uuid)}`;
 }
 
 /** Where the packet is looked at, one entry an alternative. */
@@ -166,10 +189,10 @@ const transportNumbers: Record<FilterTransport, (family: Family) => number> = {
  * passes in one second: the kernel adds a burst to that, and takes nothing off (nft_limit_init; decision 0024). So what
  * was put together of one flow's packets on the way, up to 64 KiB, fits in at any rate.
  */
-function rateLines(filter: Filter, discardChain: string): string[] {
+function rateLines(filter: Filter): string[] {
   const megabits = filter.rateLimitMegabitsPerSecond;
   if (megabits === undefined) return [];
-  return [`limit rate over ${megabits * bytesPerMegabit} bytes/second goto ${discardChain}`];
+  return [`limit rate over ${megabits * bytesPerMegabit} bytes/second ${discardOf(filter)}`];
 }
 
 function filterSets(filter: Filter, { meters, openings, remembers, settles, tracking }: KindEnforcement): FilterSet[] {
@@ -190,8 +213,8 @@ function filterSets(filter: Filter, { meters, openings, remembers, settles, trac
     dynamic(
       filterSet(`meter_${meter.name}`, uuid),
       meter.of === 'source' ? `${address} . ${address}` : address,
-      mostRemembered,
-      meterSeconds,
+      mostApart(meter),
+      placeSeconds(meter),
     ),
   );
   if (remembers) {
@@ -220,17 +243,25 @@ function filterSets(filter: Filter, { meters, openings, remembers, settles, trac
   return sets;
 }
 
-/** Ports are loaded plainly: a later fragment, which shows none, has not got past the scope's conditions. */
 function memoryKey({ remembers }: KindEnforcement, family: Family): string {
-  return remembers !== undefined && 'flows' in remembers ? `${peers(family)} . th sport . th dport` : peers(family);
+  return remembers !== undefined && 'flows' in remembers ? flowKey(family) : sourceKey(family);
 }
 
 function isOneAddress({ family, length }: Prefix): boolean {
   return length === familyBits(family);
 }
 
-function peers(family: Family): string {
-  return family === 4 ? 'ip saddr . ip daddr' : 'ip6 saddr . ip6 daddr';
+/** A source, as one-source.ts has it, and its destination. */
+function sourceKey(family: Family): string {
+  if (family === 4) return 'ip saddr . ip daddr';
+  const mask = (1n << 128n) - (1n << BigInt(128 - sourceBits[6]));
+  return `ip6 saddr & ${formatAddress({ family, value: mask })} . ip6 daddr`;
+}
+
+/** Ports are loaded plainly: a later fragment, which shows none, has not got past the scope's conditions. */
+function flowKey(family: Family): string {
+  const addresses = family === 4 ? 'ip saddr . ip daddr' : 'ip6 saddr . ip6 daddr';
+  return `${addresses} . th sport . th dport`;
 }
 
 /**
@@ -239,9 +270,8 @@ function peers(family: Family): string {
  */
 const sequenceAsMark = 'meta mark set tcp sequence';
 
-/** Ports are loaded plainly: see memoryKey. */
 function segment(family: Family): string {
-  return `${peers(family)} . th sport . th dport . meta mark`;
+  return `${flowKey(family)} . meta mark`;
 }
 
 function destination(family: Family): string {

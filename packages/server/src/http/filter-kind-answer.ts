@@ -2,6 +2,7 @@
 import type { FilterKindAnswer } from '@levee/contract/schemas/filter.ts';
 import { filterRateBounds } from '@levee/core/filter/filter.ts';
 import type { FilterKind } from '@levee/core/filter/filter-kind.ts';
+import { limitsOf } from '@levee/core/filter/kind-limits.ts';
 import { defaultPriority, portBounds, priorityBounds } from '@levee/core/firewall/wire.ts';
 
 export function filterKindAnswer(kind: FilterKind): FilterKindAnswer {
@@ -11,7 +12,7 @@ export function filterKindAnswer(kind: FilterKind): FilterKindAnswer {
     name: kind.name,
     label: kind.label,
     description: kind.description,
-    limits: [...kind.limits],
+    limits: [...limitsOf(kind)],
     families: kind.families.map((family) => (family === 4 ? 'ipv4' : 'ipv6')),
     transports: [...kind.transports],
     default_ports: kind.defaultPorts.map(({ side, transport, start, end }) => ({ side, transport, start, end })),

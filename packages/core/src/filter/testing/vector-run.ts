@@ -17,6 +17,13 @@ export function familiesOf(kind: FilterKind, { family }: FilterVector): readonly
   return family === undefined ? kind.families : [family];
 }
 
+const firstClient: Readonly<Record<Family, bigint>> = { 4: 0x64400000n, 6: 0xfd77n << 112n };
+
+/** Addresses of sources that no meter or memory takes for one. */
+export function clientAddress(family: Family, number: bigint): bigint {
+  return firstClient[family] + (family === 4 ? number : (number << 64n) + number);
+}
+
 /** A filter with nothing narrowed. `number`: no two filters of a table share it. */
 export function vectorFilter(kind: FilterKind, dst: Address, number: number): Filter {
   const port = kind.destinationPorts === 'required' ? { port: { dst: { start: portWithoutDefault } } } : {};
@@ -33,13 +40,14 @@ export function withWideMeters(filter: Filter): Filter {
   }));
 }
 
-/** The same filter with room for one source, or one flow. */
+/** The same filter with room for one source, or one flow, in its memory and in each of its meters. */
 export function withRoomForOne(filter: Filter): Filter {
-  return withEnforcement(filter, ({ remembers }) => {
-    if (remembers === undefined) return {};
-    const { seconds } = remembers;
-    return { remembers: 'flows' in remembers ? { seconds, flows: 1 } : { seconds, sources: 1 } };
-  });
+  return withEnforcement(filter, ({ meters, remembers }) => ({
+    meters: meters.map((meter) => ({ ...meter, most: 1 })),
+    ...(remembers && {
+      remembers: { seconds: remembers.seconds, ...('flows' in remembers ? { flows: 1 } : { sources: 1 }) },
+    }),
+  }));
 }
 
 function withEnforcement(filter: Filter, change: (is: KindEnforcement) => Partial<KindEnforcement>): Filter {
