@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { filterKindNamed } from '@levee/core/filter/catalogue.ts';
+import { learningMeter, mostLearned } from '@levee/core/filter/settling-meter.ts';
 import { labObstacle } from '@levee/lab/namespace.ts';
 import { FilteredPath } from './filtered-path.ts';
 import { junk, Strangers } from './strangers.ts';
@@ -31,4 +32,27 @@ test('a flood of openings from forged sources is held to the limit on newcomers,
   assert.equal(path.discarded(), flood.length - arrived);
   for (let each = 0; each < 100; each++) assert.equal(await strangers.send(port, [media]), 1, 'who is known goes on');
   assert.equal(path.discarded(), flood.length - arrived);
+});
+
+test('an attack that runs when a filter is switched on makes few of its sources known', {
+  skip: labObstacle() ?? false,
+}, async () => {
+  await using path = new FilteredPath('learned');
+  using strangers = new Strangers(path);
+  const flood = junk(3 * mostLearned, 40, '2a');
+  for (const [name, payloads] of [
+    ['source-engine', flood],
+    ['quic', junk(3 * mostLearned, 40, '40')],
+  ] as const) {
+    const kind = filterKindNamed(name);
+    assert.ok(kind);
+    path.filter(kind.id, { port: { dst: { start: port } } }, { settling: true });
+    const began = performance.now();
+    const arrived = await strangers.send(port, payloads);
+    const seconds = (performance.now() - began) / 1000;
+    const most = learningMeter.burst + learningMeter.packetsPerSecond * Math.min(seconds, 10);
+    assert.ok(arrived >= learningMeter.burst - 1 && arrived <= most, `${name}: ${arrived} learned in ${seconds} s`);
+    path.settle();
+    assert.equal(await strangers.send(port, payloads), arrived, `${name}: who is known goes on, nobody else`);
+  }
 });

@@ -11,7 +11,7 @@ import { type KindMeter, mostRemembered } from './filter-kind.ts';
 import type { FilterFinding, FilterView } from './judgement.ts';
 import type { KindText } from './kind-text.ts';
 import { octetsAt } from './octets.ts';
-import { settlingMeter } from './settling-meter.ts';
+import { learningMeter } from './settling-meter.ts';
 
 /** RFC 9000, 14.1: a client's datagram with an Initial, padding included. */
 const leastInitialBytes = 1200;
@@ -28,14 +28,17 @@ const versions = [
   { number: 0x6b3343cf, initial: 1, zeroRtt: 2, handshake: 3 },
 ] as const;
 
+export const quicNewcomers = 600;
+
 /**
- * Hundreds of users behind one address open their pages; the sum is what a server can answer while a flood forges
- * sources, so that those it knows are not lost with it. `packets`: of a known source, some 500 Mbit/s.
+ * Hundreds of users behind one address open their pages; the sum counts those who are not known, and the memory has room for
+ * all of them (decision 0100). `packets`: of a known source, some 500 Mbit/s.
  */
 export const quicMeters: readonly KindMeter[] = [
   { name: 'opening', of: 'source', packetsPerSecond: 100, burst: 400 },
-  { name: 'openings', of: 'destination', packetsPerSecond: 5000, burst: 10_000 },
+  { name: 'openings', of: 'destination', packetsPerSecond: quicNewcomers, burst: 8000 },
   { name: 'packets', of: 'source', packetsPerSecond: 50_000, burst: 50_000 },
+  learningMeter,
 ];
 
 /** Browsers give up idle connections after 30 s. */
@@ -77,14 +80,15 @@ export function judgeQuic({ packet, payload, known, settling }: FilterView): Fil
   if (!known && idBytes < leastFirstIdBytes) {
     return { outcome: 'discard', why: `a first Initial with a connection id of ${idBytes} octets` };
   }
-  return { outcome: 'pass', why: 'a QUIC Initial', charges: ['opening', 'openings'], remembers: true };
+  const charges = known ? ['opening'] : ['opening', 'openings'];
+  return { outcome: 'pass', why: 'a QUIC Initial', charges, remembers: true };
 }
 
 function ofKnownSource(what: string, known: boolean, settling: boolean): FilterFinding {
   if (known) return { outcome: 'pass', why: `${what} from a known source`, charges: ['packets'], remembers: true };
   if (!settling) return { outcome: 'discard', why: `${what} from an unknown source` };
   const why = `${what}, perhaps of a connection that ran before the filter`;
-  return { outcome: 'pass', why, charges: [settlingMeter.name], remembers: true };
+  return { outcome: 'pass', why, charges: [learningMeter.name], remembers: true };
 }
 
 /** A memory that is full must not discard what it has no room for: `pass` follows `remember` alone. */
@@ -92,11 +96,12 @@ export function compileQuic({ above, branch, discard, family, known, pass, remem
   const remembered = [`${remember} ${pass}`, pass];
   const opening = branch('opening', [
     `${above('opening')} ${discard}`,
+    `${known} ${remember} ${pass}`,
     `${above('openings')} ${discard}`,
     ...remembered,
   ]);
   const going = branch('going', [`${above('packets')} ${discard}`, ...remembered]);
-  const running = branch('running', [`${above(settlingMeter.name)} ${discard}`, ...remembered]);
+  const running = branch('running', [`${above(learningMeter.name)} ${discard}`, ...remembered]);
   const large = isBareOf(leastInitialBytes, family);
   const initial = branch('initial', [
     `@ih,40,8 >= ${leastFirstIdBytes} ${large} ${opening}`,

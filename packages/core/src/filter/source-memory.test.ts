@@ -2,20 +2,36 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { filterKinds } from './catalogue.ts';
-import { sharedMemory } from './source-memory.ts';
+import { learningMeter, mostLearned, settlingMeter } from './settling-meter.ts';
+
+/** Meters of a destination behind which a source is remembered. */
+const newcomersOf = (kind: string): readonly string[] =>
+  kind === 'source-engine' ? ['openings', 'queries'] : ['openings'];
 
 test('a memory has room for all whom the limit on newcomers to one destination lets through in its time', () => {
-  let held = 0;
-  for (const { name, enforcement, limits } of filterKinds) {
-    if (!limits.includes(sharedMemory)) continue;
-    const newcomers = enforcement?.meters.find((meter) => meter.name === 'openings');
-    if (newcomers === undefined || enforcement?.remembers === undefined) continue;
+  const held: string[] = [];
+  for (const { name, enforcement } of filterKinds) {
+    const newcomers = enforcement?.meters.filter((meter) => newcomersOf(name).includes(meter.name)) ?? [];
+    if (newcomers.length === 0 || enforcement?.remembers === undefined) continue;
     const { seconds, ...room } = enforcement.remembers;
     const places = 'sources' in room ? room.sources : room.flows;
-    assert.equal(newcomers.of, 'destination', name);
-    const most = newcomers.packetsPerSecond * seconds + newcomers.burst;
+    let most = enforcement.meters.includes(learningMeter) ? mostLearned : 0;
+    for (const { of, packetsPerSecond, burst } of newcomers) {
+      assert.equal(of, 'destination', name);
+      most += packetsPerSecond * seconds + burst;
+    }
     assert.ok(most <= places, `${name}: ${most} newcomers, ${places} places`);
-    held += 1;
+    held.push(name);
   }
-  assert.ok(held >= 5, `${held} kinds`);
+  for (const name of ['quic', 'web', 'source-engine', 'dtls']) assert.ok(held.includes(name), held.join());
+});
+
+test('a packet that makes its source known while a filter settles is counted by the meter of those alone', () => {
+  for (const { name, enforcement } of filterKinds) {
+    if (!enforcement?.settles) continue;
+    const { meters, remembers, tracking } = enforcement;
+    const remembersByForm = remembers !== undefined && tracking !== 'flows';
+    assert.equal(meters.includes(learningMeter), remembersByForm, name);
+    assert.ok(remembersByForm || meters.includes(settlingMeter), `${name} passes without a bound while it settles`);
+  }
 });

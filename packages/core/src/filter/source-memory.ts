@@ -8,30 +8,27 @@
 import type { KindMeter } from './filter-kind.ts';
 import type { FilterFinding, FilterView } from './judgement.ts';
 import type { KindText } from './kind-text.ts';
+import { learningMeter } from './settling-meter.ts';
 
 /** Of each source, in a session. Several players can share an address; 128 packets a second are the most a game sends. */
 const session: KindMeter = { name: 'session', of: 'source', packetsPerSecond: 2000, burst: 4000 };
 const opening: KindMeter = { name: 'opening', of: 'source', packetsPerSecond: 50, burst: 200 };
 
-/** Sources that may become known at once: all players of a big server, when the filter comes into force. */
-const newcomersAtOnce = 4000;
-
-/** What kinds that remember have to say of filters for subnets. */
-export const sharedMemory =
-  'A filter for a subnet shares one memory among its addresses, which floods to several of them can fill: who comes then may ' +
-  'have to try again. A server that is attacked often should have a filter of its own.';
+/** Sources that may become known at once: players who come back when their server has been away. */
+export const newcomersAtOnce = 3000;
 
 /** In the place of `copiesPass`, of kinds that meter newcomers together. */
 export const copiedOpenings =
   'It goes by the form of packets. Whoever forges good openings makes forged sources known, as many as the limit on new ones ' +
   'lets through; what those send then is held by the limit on each of them, and by ratelimit.';
 
-/** `opening`, `openings` and `session`, to be among the kind's meters. */
+/** `opening`, `openings`, `session` and `learned`, to be among the kind's meters. */
 export function sessionMeters(newcomersPerSecond: number): KindMeter[] {
   return [
     opening,
     { name: 'openings', of: 'destination', packetsPerSecond: newcomersPerSecond, burst: newcomersAtOnce },
     session,
+    learningMeter,
   ];
 }
 
@@ -48,7 +45,7 @@ export function judgeSession({ known, settling }: FilterView, what: string): Fil
   if (known) return { outcome: 'pass', why: `${what} from a known source`, charges: ['session'], remembers: true };
   if (settling) {
     const why = `${what}, perhaps of a session that ran before the filter`;
-    return { outcome: 'pass', why, charges: ['session', 'openings'], remembers: true };
+    return { outcome: 'pass', why, charges: ['session', learningMeter.name], remembers: true };
   }
   return { outcome: 'discard', why: `${what} from a source that has opened nothing` };
 }
@@ -73,6 +70,6 @@ export function sessionLines({ above, branch, discard, known, pass, remember, se
   const go = [`${remember} ${pass}`, pass];
   return [
     `${known} ${branch('known', [excess, ...go])}`,
-    `${settling} ${branch('learn', [excess, `${above('openings')} ${discard}`, ...go])}`,
+    `${settling} ${branch('learn', [excess, `${above(learningMeter.name)} ${discard}`, ...go])}`,
   ];
 }

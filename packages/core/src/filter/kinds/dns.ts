@@ -1,5 +1,5 @@
 /** Owns filter kind 22, DNS server: what it recognises and where, what that is in the kernel, and what it cannot do. */
-import { bothFamilies, copiesPass, type FilterKind, to } from '../filter-kind.ts';
+import { bothFamilies, copiesPass, type FilterKind, ownQuestionsLost, to } from '../filter-kind.ts';
 import { datagram, hexOf } from '../filter-vector.ts';
 import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
@@ -41,6 +41,8 @@ export const dns: FilterKind = {
     'Floods of well-formed questions, for random names too, pass within the limits.',
     'NOTIFY, dynamic updates and incremental transfers over UDP are discarded: let them through by a rule that ' +
       "accepts the peer's address.",
+    'Questions that ask for a cookie alone (RFC 7873, 5.4) are discarded: clients ask them seldom, and ask anew with a name.',
+    ownQuestionsLost,
     'DNS over TCP, TLS, HTTPS and QUIC is not looked at.',
   ],
   families: bothFamilies,

@@ -4,7 +4,8 @@ import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
 import { octetsAt } from '../octets.ts';
 import { reaches } from '../payload-text.ts';
-import { copiedOpenings, sharedMemory } from '../source-memory.ts';
+import { learningMeter } from '../settling-meter.ts';
+import { copiedOpenings } from '../source-memory.ts';
 import { dtlsVectors } from './dtls.vectors.ts';
 
 /**
@@ -28,11 +29,14 @@ function judge({ payload, known, settling }: FilterView): FilterFinding {
   const encrypted = type >= 0x20 && type <= 0x3f && payload.length >= shortestEncrypted;
   if (!record && !encrypted) return { outcome: 'discard', why: 'no DTLS record' };
   if (known) return { outcome: 'pass', why: 'a record of a known source', charges: ['source'], remembers: true };
-  const charges = ['source', 'openings'];
   if (record && type === withConnectionId) {
-    return { outcome: 'pass', why: 'a record with a connection id, from a new source', charges, remembers: true };
+    const why = 'a record with a connection id, from a new source';
+    return { outcome: 'pass', why, charges: ['source', 'openings'], remembers: true };
   }
-  if (settling) return { outcome: 'pass', why: 'a record, while the filter settles', charges, remembers: true };
+  if (settling) {
+    const charges = ['source', learningMeter.name];
+    return { outcome: 'pass', why: 'a record, while the filter settles', charges, remembers: true };
+  }
   return { outcome: 'discard', why: 'an unknown source must begin with a handshake' };
 }
 
@@ -61,7 +65,8 @@ function compile({ above, branch, discard, known, pass, remember, settling }: Ki
   const remembered = [`${remember} ${pass}`, pass];
   const go = (...meters: string[]) => [...meters.map((meter) => `${above(meter)} ${discard}`), ...remembered];
   const session = branch('session', go('source'));
-  const learn = branch('learn', go('source', 'openings'));
+  const moved = branch('moved', go('source', 'openings'));
+  const learn = branch('learn', go('source', learningMeter.name));
   const open = branch('open', [`${above('handshakes')} ${discard}`, `${known} ${remember} ${pass}`, ...go('openings')]);
   // fefd and feff differ in one bit.
   const record = `@ih,0,8 20-26 @ih,8,16 & 0xfffd == 0xfefd ${reaches(recordHeader)}`;
@@ -73,7 +78,7 @@ function compile({ above, branch, discard, known, pass, remember, settling }: Ki
       `${encrypted} ${known} ${session}`,
       `${firstFlight} ${reaches(recordHeader + handshakeHeader)} ${open}`,
       `${record} ${known} ${session}`,
-      `@ih,0,24 & 0xfffffd == 0x19fefd ${reaches(recordHeader)} ${learn}`,
+      `@ih,0,24 & 0xfffffd == 0x19fefd ${reaches(recordHeader)} ${moved}`,
       `${settling} ${record} ${learn}`,
       `${settling} ${encrypted} ${learn}`,
     ],
@@ -87,14 +92,11 @@ export const dtls: FilterKind = {
   description:
     'Passes records of DTLS 1.0 to 1.3. A source that is not known yet must begin with the first flight of a handshake, ' +
     'or send a record with a connection id (RFC 9146), and is known until 10 minutes after its last packet. 100 such ' +
-    'sources a second (5,000 at once) may begin; each source may send 100 such flights and 100,000 records a second.',
+    'sources a second (2,000 at once) may begin; each source may send 100 such flights and 100,000 records a second.',
   limits: [
     'Weak once a source is known: three bytes are all there is to recognise, of an encrypted record of DTLS 1.3 three ' +
       'bits; whether a length fits its datagram is not compared.',
     copiedOpenings,
-    sharedMemory,
-    'A flood of first flights from forged sources leaves new sources a share of those 100 a second; the ones that are ' +
-      'connected go on.',
     'A session that was silent for more than 10 minutes, or that has moved to another address without a connection id, ' +
       'has to begin anew.',
     'The version that old AnyConnect servers speak (0x0100) is discarded.',
@@ -113,7 +115,8 @@ export const dtls: FilterKind = {
     meters: [
       { name: 'source', of: 'source', packetsPerSecond: 100_000, burst: 100_000 },
       { name: 'handshakes', of: 'source', packetsPerSecond: 100, burst: 400 },
-      { name: 'openings', of: 'destination', packetsPerSecond: 100, burst: 5000 },
+      { name: 'openings', of: 'destination', packetsPerSecond: 100, burst: 2000 },
+      learningMeter,
     ],
     judge,
     compile,

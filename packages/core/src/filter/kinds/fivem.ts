@@ -5,6 +5,8 @@ import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
 import { holdsAt, octetsAt } from '../octets.ts';
 import { reaches } from '../payload-text.ts';
+import { settlingMeter } from '../settling-meter.ts';
+import { gameSyns, synSum } from '../syn-meters.ts';
 import { hasFlags, isOpening, tcpFlag } from '../tcp-segment.ts';
 
 /**
@@ -24,7 +26,8 @@ function judge(view: FilterView): FilterFinding {
 }
 
 function judgeConnection({ packet, established, settling }: FilterView): FilterFinding {
-  if (isOpening(packet.tcpFlags ?? 0)) return { outcome: 'pass', why: 'a new connection', charges: ['connections'] };
+  if (isOpening(packet.tcpFlags ?? 0))
+    return { outcome: 'pass', why: 'a new connection', charges: ['connections', 'sum'] };
   if (established) return { outcome: 'pass', why: 'part of a known connection' };
   const flags = packet.tcpFlags ?? 0;
   return judgeUnknown(settling && (flags & (ack | syn)) === ack, 'connection');
@@ -50,19 +53,23 @@ function judgeDatagram({ payload, established, settling }: FilterView): FilterFi
 
 function judgeUnknown(settling: boolean, what: string): FilterFinding {
   if (!settling) return { outcome: 'discard', why: `part of no known ${what}` };
-  return { outcome: 'pass', why: `perhaps part of a ${what} that ran before the filter`, charges: ['settling'] };
+  return {
+    outcome: 'pass',
+    why: `perhaps part of a ${what} that ran before the filter`,
+    charges: [settlingMeter.name],
+  };
 }
 
 function compile({ above, branch, discard, established, pass, settling }: KindText) {
   const go = (name: string, of: readonly string[]) =>
     branch(name, [...of.map((meter) => `${above(meter)} ${discard}`), pass]);
-  const unseen = go('settling', ['settling']);
+  const unseen = go('settling', [settlingMeter.name]);
   const query = go('query', ['query', 'queries']);
   const open = go('open', ['query', 'openings']);
   const connect = '@ih,0,16 0x8fff @ih,32,32 0x82ff0001';
   return {
     tcp: [
-      `${hasFlags(syn, ack | fin | rst)} ${go('connect', ['connections'])}`,
+      `${hasFlags(syn, ack | fin | rst)} ${go('connect', ['connections', 'sum'])}`,
       `${established} ${pass}`,
       `${settling} ${hasFlags(ack, syn)} ${unseen}`,
     ],
@@ -158,7 +165,7 @@ export const fivem: FilterKind = {
     'connections; a destination gets 500 queries and 500 openings a second.',
   limits: [
     copiesPass,
-    'What is asked over TCP is not looked at, and SYNs from forged sources share no limit.',
+    'What is asked over TCP is not looked at.',
     'Remote control (rcon) over UDP is discarded: let it through by a rule that accepts the address of whoever uses it.',
     "The words of queries are taken from the published source of FiveM, the session's opening was held against ENet 1.3; " +
       'no server of FiveM was at hand.',
@@ -178,7 +185,8 @@ export const fivem: FilterKind = {
       { name: 'openings', of: 'destination', packetsPerSecond: 500, burst: 2000 },
       { name: 'session', of: 'source', packetsPerSecond: 2000, burst: 4000 },
       { name: 'connections', of: 'source', packetsPerSecond: 50, burst: 200 },
-      { name: 'settling', of: 'destination', packetsPerSecond: 20_000, burst: 20_000 },
+      synSum(gameSyns),
+      settlingMeter,
     ],
     judge,
     compile,

@@ -1,17 +1,10 @@
 /** Owns filter kind 12, minecraft-bedrock: what it recognises and where, what that is in the kernel, what it cannot do. */
-import { bothFamilies, copiesPass, type FilterKind, mostRemembered, to } from '../filter-kind.ts';
+import { bothFamilies, copiesPass, type FilterKind, mostRemembered, ownQuestionsLost, to } from '../filter-kind.ts';
 import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
 import { holdsAt, octetsAt } from '../octets.ts';
 import { reaches } from '../payload-text.ts';
-import {
-  judgeOpening,
-  judgeSession,
-  openingLines,
-  sessionLines,
-  sessionMeters,
-  sharedMemory,
-} from '../source-memory.ts';
+import { judgeOpening, judgeSession, openingLines, sessionLines, sessionMeters } from '../source-memory.ts';
 import { minecraftBedrockVectors } from './minecraft-bedrock.vectors.ts';
 
 /**
@@ -74,12 +67,10 @@ export const minecraftBedrock: FilterKind = {
     "Passes RakNet's pings and connection requests, which carry a fixed sequence of 16 bytes, and packets of a " +
     'running session only from a source that has asked for one and was last seen within a minute. A source may send ' +
     '20 pings, 50 requests and 2,000 packets of sessions a second; a destination gets 1,000 pings and 1,000 first ' +
-    'requests a second, and 800 new sources a second with bursts of 4,000.',
+    'requests a second, and 800 new sources a second with bursts of 3,000.',
   limits: [
     copiesPass,
-    'A flood of well-formed requests from forged sources takes its share of the new sources a second: who plays goes ' +
-      'on playing, who comes may have to try again.',
-    sharedMemory,
+    ownQuestionsLost,
     'A packet of a session shows three known bits: what a known source sends is bounded, not recognised.',
     "Games that changed RakNet's message numbers or its fixed bytes are not recognised.",
   ],

@@ -4,29 +4,33 @@ import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
 import { octetsAt } from '../octets.ts';
 import { reaches } from '../payload-text.ts';
-import { sharedMemory } from '../source-memory.ts';
+import { settlingMeter } from '../settling-meter.ts';
+import { gameSyns, synSum } from '../syn-meters.ts';
 import { hasFlags, isOpening, tcpFlag } from '../tcp-segment.ts';
 import { minecraftJavaVectors } from './minecraft-java.vectors.ts';
 
 /**
  * The protocol's description (wiki.vg, "Protocol", "Server List Ping"): a client begins with the handshake, a packet of
- * number 0 behind its length, a VarInt. With version (1 to 5 octets), address (at most 255 characters), port and intent it
- * has 6 to 1031 octets: one octet of length, or two of which the second is 1 to 8. Clients before 1.7 ask with fe 01, older
- * ones with fe alone. Some write the length by itself, so that TCP sends it alone: the rest then begins with the number.
+ * number 0 behind its length, a VarInt: six octets at least, with version (1 to 5 octets), address, port and intent. A player's
+ * address has 255 characters at most. Proxies (BungeeCord, Waterfall, Velocity's "legacy" forwarding) write the player's
+ * address, number and signed skin behind it, and servers read 32 767 characters: up to three octets of length, the third of
+ * which is 0 to 2. Clients before 1.7 ask with fe 01, older ones with fe alone. Some write the length by itself, so that TCP sends it alone: the rest then begins with the number.
  * What comes later is encrypted or compressed, and belongs to a flow that began well.
  */
 const shortest = 6;
 const legacyPing = 0xfe;
 const restOctets = 6;
+const mostThird = 2;
 const { ack, fin, rst, syn } = tcpFlag;
 
 type Beginning = 'handshake' | 'part' | 'wrong';
 
 function beginningOf(payload: Uint8Array): Beginning {
-  const [first = 0, second, third] = payload;
+  const [first = 0, second, third, fourth] = payload;
   if (second === undefined) return (first >= shortest && first < 0x80) || first === legacyPing ? 'part' : 'wrong';
   if (first >= shortest && first < 0x80 && second === 0) return 'handshake';
-  if (first >= 0x80 && second >= 1 && second <= 8 && third === 0) return 'handshake';
+  if (first >= 0x80 && second >= 1 && second < 0x80 && third === 0) return 'handshake';
+  if (first >= 0x80 && second >= 0x80 && third !== undefined && third <= mostThird && fourth === 0) return 'handshake';
   if (first === legacyPing && second === 1) return 'handshake';
   return first === 0 && octetsAt(payload, restOctets - 1, 1) !== undefined ? 'handshake' : 'wrong';
 }
@@ -35,13 +39,13 @@ function judge({ packet, payload, established, known, settling }: FilterView): F
   if (known) return { outcome: 'pass', why: 'part of a connection that began well', remembers: true };
   if (isOpening(packet.tcpFlags ?? 0)) {
     if ((payload?.length ?? 0) > 0) return { outcome: 'discard', why: 'a SYN with data' };
-    return { outcome: 'pass', why: 'a new connection', charges: ['connections'] };
+    return { outcome: 'pass', why: 'a new connection', charges: ['connections', 'sum'] };
   }
   if (settling && (established || ((packet.tcpFlags ?? 0) & (ack | syn)) === ack)) {
     const why = 'perhaps part of a connection that ran before the filter';
     return established
       ? { outcome: 'pass', why, charges: ['beginnings'], remembers: true }
-      : { outcome: 'pass', why, charges: ['settling'] };
+      : { outcome: 'pass', why, charges: [settlingMeter.name] };
   }
   if (!established) return { outcome: 'discard', why: 'part of no known connection' };
   if (payload === undefined) return { outcome: 'unknown', why: 'the payload decides' };
@@ -61,7 +65,8 @@ function compile({ above, branch, discard, established, known, pass, remember, s
   const begin = branch('begin', [`${above('beginnings')} ${discard}`, `${remember} ${pass}`, pass]);
   const data = branch('data', [
     `@ih,0,8 0x06-0x7f @ih,8,8 0x00 ${begin}`,
-    `@ih,0,8 0x80-0xff @ih,8,8 0x01-0x08 @ih,16,8 0x00 ${begin}`,
+    `@ih,0,8 0x80-0xff @ih,8,8 0x01-0x7f @ih,16,8 0x00 ${begin}`,
+    `@ih,0,16 & 0x8080 == 0x8080 @ih,16,8 0x00-0x0${mostThird} @ih,24,8 0x00 ${begin}`,
     `@ih,0,16 0xfe01 ${begin}`,
     `@ih,0,8 0x00 ${reaches(restOctets)} ${begin}`,
     `${reaches(2)} ${discard}`,
@@ -70,8 +75,13 @@ function compile({ above, branch, discard, established, known, pass, remember, s
     `${reaches(1)} ${discard}`,
     pass,
   ]);
-  const connect = branch('connect', [`${reaches(1)} ${discard}`, `${above('connections')} ${discard}`, pass]);
-  const unseen = branch('settling', [`${above('settling')} ${discard}`, pass]);
+  const connect = branch('connect', [
+    `${reaches(1)} ${discard}`,
+    `${above('connections')} ${discard}`,
+    `${above('sum')} ${discard}`,
+    pass,
+  ]);
+  const unseen = branch('settling', [`${above(settlingMeter.name)} ${discard}`, pass]);
   return {
     tcp: [
       `${known} ${remember} ${pass}`,
@@ -94,8 +104,8 @@ export const minecraftJava: FilterKind = {
   limits: [
     'Bots that speak the protocol pass: who may join is for the server to say.',
     'A connection that begins with a PROXY protocol header is not recognised.',
-    sharedMemory,
-    'SYNs from forged sources share no limit: against a flood of them add tcp-syn-protect, which is asked first.',
+    'All players of a proxy (BungeeCord, Velocity) come from its address and share its limit: a rule that accepts it lets them past ' +
+      'the filter.',
     'A connection that ran before the filter and is silent in its first 10 seconds, or one that sends nothing for 2 minutes, ' +
       'has to begin anew; the game itself gives up after 30 seconds.',
   ],
@@ -113,7 +123,8 @@ export const minecraftJava: FilterKind = {
     meters: [
       { name: 'connections', of: 'source', packetsPerSecond: 20, burst: 100 },
       { name: 'beginnings', of: 'destination', packetsPerSecond: 400, burst: 10_000 },
-      { name: 'settling', of: 'destination', packetsPerSecond: 5000, burst: 5000 },
+      synSum(gameSyns),
+      settlingMeter,
     ],
     judge,
     compile,

@@ -26,6 +26,19 @@ const data = (payload: string, expect: 'pass' | 'discard', more: Partial<VectorS
 
 const statusPing = '0f 00 2f 09 3132372e302e302e31 8707 01 01 00';
 const login = `10 00 f405 09 ${hexOf('localhost')} 63dd 02 07 00 05 ${hexOf('Notch')}`;
+const player = '203.0.113.7\x00198.51.100.9\x00069a79f444e94726a5befca90e38aaf5\x00';
+
+/** A handshake whose address is so long, as a proxy writes it: the player's properties fill it up. */
+function forwarded(characters: number): string {
+  const address = `${player}[{"name":"textures","value":"`;
+  const filled = `${address.padEnd(characters - 3, 'A')}"}]`;
+  return `${hexOf(variable(characters + 8))}00 2f ${hexOf(variable(characters) + filled)} 63dd 02`;
+}
+
+/** A VarInt of two octets. */
+function variable(value: number): string {
+  return String.fromCharCode((value & 0x7f) | 0x80, value >> 7);
+}
 const encrypted = 'c1d2e3f4a5b69788';
 const junk = 'deadbeef deadbeef deadbeef';
 
@@ -41,6 +54,14 @@ export const minecraftJavaVectors: readonly FilterVector[] = [
   {
     says: 'a handshake with a long address, as Forge clients and proxies send it',
     steps: [...opened(), data(`8902 00 f405 8002 ${'61'.repeat(256)} 63dd 02`, 'pass'), data(encrypted, 'pass')],
+  },
+  {
+    says: "a handshake of BungeeCord's forwarding (1,299 octets: address, number and signed skin of a player), then the login",
+    steps: [...opened(), data(forwarded(1226), 'pass'), data(encrypted, 'pass')],
+  },
+  {
+    says: 'the first segment of the longest one that servers read',
+    steps: [...opened(), data(`8b 80 02 00 2f ff ff 01 ${hexOf(player)} ${'41'.repeat(1200)}`, 'pass')],
   },
   {
     says: 'a transfer from another server (intent 3)',
@@ -89,7 +110,9 @@ export const minecraftJavaVectors: readonly FilterVector[] = [
     steps: [...opened(), data(hexOf('PROXY TCP4 192.0.2.1 203.0.113.7 4000 25565\r\n'), 'discard')],
   },
   { says: 'a length that no handshake has', steps: [...opened(), data('05 00 2f 00 01 01', 'discard')] },
-  { says: 'a long length that no handshake has', steps: [...opened(), data('8009 00 2f', 'discard')] },
+  { says: 'a length in three octets that no handshake has', steps: [...opened(), data('808003 00 2f', 'discard')] },
+  { says: 'a length in four octets', steps: [...opened(), data('80808001 00 2f', 'discard')] },
+  { says: 'a long length of no handshake', steps: [...opened(), data('9109 01 2f', 'discard')] },
   { says: 'a packet of another number', steps: [...opened(), data('0f 01 2f 09 3132', 'discard')] },
   { says: 'one octet that begins no handshake', steps: [...opened(), data('02', 'discard')] },
 ];

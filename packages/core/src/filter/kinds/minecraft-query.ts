@@ -1,5 +1,5 @@
 /** Owns filter kind 13, Minecraft server query: what it recognises and where, what that is in the kernel, what it cannot do. */
-import { bothFamilies, copiesPass, type FilterKind, to } from '../filter-kind.ts';
+import { bothFamilies, copiesPass, type FilterKind, ownQuestionsLost, to } from '../filter-kind.ts';
 import { datagram, type FilterVector } from '../filter-vector.ts';
 import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
@@ -85,6 +85,7 @@ export const minecraftQuery: FilterKind = {
   limits: [
     'Weak: five bytes are all there is to recognise.',
     copiesPass,
+    ownQuestionsLost,
     'A flood of well-formed queries takes up the 500 a second: lists of servers may then show none.',
     'Clients that do not mask their session number, as the protocol asks, are not recognised.',
   ],

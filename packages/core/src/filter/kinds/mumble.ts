@@ -4,6 +4,8 @@ import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
 import { octetsAt } from '../octets.ts';
 import { ofExactly, reaches } from '../payload-text.ts';
+import { settlingMeter } from '../settling-meter.ts';
+import { gameSyns, synSum } from '../syn-meters.ts';
 import { mumbleVectors } from './mumble.vectors.ts';
 
 /**
@@ -36,9 +38,15 @@ function judgeSession({ packet, established, settling }: FilterView): FilterFind
     return { outcome: 'pass', why: 'part of a TCP session', ...(inside && { remembers: true }) };
   }
   if ((tcpFlags & openingFlags) === flag.syn) {
-    return { outcome: 'pass', why: 'a new TCP connection', charges: ['connections'] };
+    return { outcome: 'pass', why: 'a new TCP connection', charges: ['connections', 'sum'] };
   }
-  if (settling) return { outcome: 'pass', why: 'TCP of a session that may be older than the filter' };
+  if (settling) {
+    return {
+      outcome: 'pass',
+      why: 'TCP of a session that may be older than the filter',
+      charges: [settlingMeter.name],
+    };
+  }
   return { outcome: 'discard', why: 'part of no TCP session' };
 }
 
@@ -54,7 +62,8 @@ function judgeDatagram({ payload, known, settling }: FilterView): FilterFinding 
   const asNew = length >= leastVoice && length <= mostNewPing && octetsAt(payload, 0, 2) === 0x0108;
   if (asOld || asNew) return { outcome: 'pass', why: "the server list's ping", charges: ['pings', 'strangers'] };
   if (settling && voiceLength) {
-    return { outcome: 'pass', why: 'voice of a session that may be older than the filter', charges: ['voice'] };
+    const why = 'voice of a session that may be older than the filter';
+    return { outcome: 'pass', why, charges: ['voice', settlingMeter.name] };
   }
   return { outcome: 'discard', why: 'no ping, and the source has no TCP session' };
 }
@@ -63,16 +72,18 @@ function compile({ above, branch, discard, established, known, pass, remember, s
   const within = (...meters: string[]) => [...meters.map((meter) => `${above(meter)} ${discard}`), pass];
   // Where no more can be remembered, the packet passes all the same.
   const inside = branch('inside', [`${remember} ${pass}`, pass]);
-  const connection = branch('connection', within('connections'));
+  const connection = branch('connection', within('connections', 'sum'));
   const voice = branch('voice', within('voice'));
   const ping = branch('ping', within('pings', 'strangers'));
-  const older = branch('older', [`${settling} ${reaches(leastVoice)} ${voice}`]);
+  const older = branch('older', [
+    `${settling} ${reaches(leastVoice)} ${branch('unheard', within('voice', settlingMeter.name))}`,
+  ]);
   return {
     tcp: [
       `${established} @th,88,24 & ${sessionFlags} == ${flag.ack} ${inside}`,
       `${established} @th,88,24 & ${sessionFlags} != ${flag.ack} ${pass}`,
       `@th,88,24 & ${openingFlags} == ${flag.syn} ${connection}`,
-      `${settling} @th,88,24 & 0x0 == 0x0 ${pass}`,
+      `${settling} @th,88,24 & 0x0 == 0x0 ${branch('settling', within(settlingMeter.name))}`,
     ],
     udp: [
       `${known} ${reaches(leastVoice)} ${voice}`,
@@ -113,6 +124,8 @@ export const mumble: FilterKind = {
       { name: 'pings', of: 'source', packetsPerSecond: 20, burst: 50 },
       { name: 'strangers', of: 'destination', packetsPerSecond: 2000, burst: 2000 },
       { name: 'connections', of: 'source', packetsPerSecond: 20, burst: 100 },
+      synSum(gameSyns),
+      settlingMeter,
     ],
     judge,
     compile,

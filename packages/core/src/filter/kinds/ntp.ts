@@ -57,8 +57,9 @@ export const ntp: FilterKind = {
     'Control and private messages, which reflectors are made of, are discarded.',
   limits: [
     copiesPass,
-    "Servers' answers that nobody asked for have the right form and pass within those limits: udp-amplification " +
-      'discards them.',
+    "Servers' answers that nobody asked for have the right form and pass within those limits. A filter of kind " +
+      'udp-amplification beside this one discards them; it lets clients through that ask from port 123 themselves, 1,000 ' +
+      'questions a second.',
     'Broadcast and passive peers, clients of the first version that name no mode, and the drafts of version 5 are ' +
       'discarded.',
     'Key exchange for NTS is TCP, which is not looked at.',

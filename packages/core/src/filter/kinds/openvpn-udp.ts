@@ -4,7 +4,8 @@ import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
 import { octetsAt } from '../octets.ts';
 import { reaches } from '../payload-text.ts';
-import { copiedOpenings, sharedMemory } from '../source-memory.ts';
+import { learningMeter } from '../settling-meter.ts';
+import { copiedOpenings } from '../source-memory.ts';
 import { openvpnUdpVectors } from './openvpn-udp.vectors.ts';
 
 /**
@@ -31,7 +32,7 @@ function judge({ payload, known, settling }: FilterView): FilterFinding {
   if (known) return { outcome: 'pass', why: 'a packet of a known source', charges: ['source'], remembers: true };
   if (settling) {
     const why = 'the form of a running session, while the filter settles';
-    return { outcome: 'pass', why, charges: ['source', 'openings'], remembers: true };
+    return { outcome: 'pass', why, charges: ['source', learningMeter.name], remembers: true };
   }
   return { outcome: 'discard', why: 'an unknown source must begin with a reset' };
 }
@@ -57,7 +58,7 @@ function compile({ above, branch, discard, known, pass, remember, settling }: Ki
     pass,
   ];
   const goOn = branch('session', go(['source']));
-  const learn = branch('learn', go(['source', 'openings']));
+  const learn = branch('learn', go(['source', learningMeter.name]));
   const again = branch('again', go(['resets']));
   const open = branch('open', go(['resets', 'openings']));
   const session = ['@ih,0,8 0x48-0x4f', '@ih,0,8 0x18-0x37', '@ih,0,8 0x58-0x5f'];
@@ -81,14 +82,12 @@ export const openvpnUdp: FilterKind = {
   label: 'OpenVPN over UDP',
   description:
     "Passes packets whose first byte is one of OpenVPN's operations; a source that is not known yet must begin " +
-    "with a client's reset, and is known until 3 minutes after its last packet. 300 such sources a second (5,000 at " +
+    "with a client's reset, and is known until 5 minutes after its last packet. 200 such sources a second (2,000 at " +
     'once) may begin; each source may send 50 resets and 200,000 packets a second.',
   limits: [
     'Weak: one byte is all there is to recognise in a packet of a known source.',
     copiedOpenings,
-    sharedMemory,
-    'A flood of resets from forged sources leaves new clients a share of those 300 a second; the ones that are ' +
-      'connected go on.',
+    'A client that is silent for 5 minutes is cut off until it connects anew: keepalive (ping) must be shorter.',
     'A client whose address changes while it is connected (float) is discarded until it connects anew.',
     'The destination must be a server: peers with a static key (secret) send no operations, and a client behind the ' +
       "filter does not get its server's answers.",
@@ -103,11 +102,13 @@ export const openvpnUdp: FilterKind = {
   enforcement: {
     tracking: 'nothing',
     settles: true,
-    remembers: { seconds: 180, sources: mostRemembered },
+    // Room for all who may come in that time; servers push a ping of some seconds to two minutes.
+    remembers: { seconds: 300, sources: mostRemembered },
     meters: [
       { name: 'source', of: 'source', packetsPerSecond: 200_000, burst: 200_000 },
       { name: 'resets', of: 'source', packetsPerSecond: 50, burst: 200 },
-      { name: 'openings', of: 'destination', packetsPerSecond: 300, burst: 5000 },
+      { name: 'openings', of: 'destination', packetsPerSecond: 200, burst: 2000 },
+      learningMeter,
     ],
     judge,
     compile,

@@ -4,7 +4,7 @@ import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
 import { octetsAt } from '../octets.ts';
 import { reaches, wholeWords } from '../payload-text.ts';
-import { copiedOpenings, sharedMemory } from '../source-memory.ts';
+import { copiedOpenings } from '../source-memory.ts';
 import { rtpVectors } from './rtp.vectors.ts';
 
 /**
@@ -85,8 +85,6 @@ export const rtp: FilterKind = {
   limits: [
     'Weak: two bits are all there is to recognise; the limits on each source and on new ones do most of the work.',
     copiedOpenings,
-    sharedMemory,
-    'A flood from forged sources leaves new ones a share of those 1,000 a second; the ones that are known go on.',
     'A trunk with more than 400 calls from one address needs a rule that accepts it.',
     "TURN's channel data and QUIC on the same port are discarded.",
     'It has no port of its own: port.dst must say where it is spoken.',

@@ -1,17 +1,10 @@
 /** Owns filter kind 16, San Andreas Multiplayer: what it recognises and where, what that is in the kernel, what it cannot do. */
-import { copiesPass, type FilterKind, mostRemembered, to } from '../filter-kind.ts';
+import { copiesPass, type FilterKind, mostRemembered, ownQuestionsLost, to } from '../filter-kind.ts';
 import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
 import { holdsAt, octetsAt } from '../octets.ts';
 import { reaches } from '../payload-text.ts';
-import {
-  judgeOpening,
-  judgeSession,
-  openingLines,
-  sessionLines,
-  sessionMeters,
-  sharedMemory,
-} from '../source-memory.ts';
+import { judgeOpening, judgeSession, openingLines, sessionLines, sessionMeters } from '../source-memory.ts';
 import { sampVectors } from './samp.vectors.ts';
 
 /**
@@ -136,16 +129,14 @@ export const samp: FilterKind = {
     "Passes queries that name the destination's own address and port and a known request, requests to connect, and the " +
     "game's other packets only from a source that has asked to connect and was last seen within a minute. A source may " +
     'send 20 queries, 50 requests to connect and 2,000 other packets a second; a destination gets 500 queries and 800 new ' +
-    'sources a second, with bursts of 4,000.',
+    'sources a second, with bursts of 3,000.',
   limits: [
     'IPv4 alone: the protocol carries IPv4 addresses.',
     'It takes a /24 at most.',
     'Queries and packets whose destination was translated (NAT) on the way to this router are not recognised.',
     "The game's own packets show four known bits: what a known source sends is bounded, not recognised.",
     copiesPass,
-    'A flood of well-formed requests from forged sources takes its share of the new sources a second: who plays goes ' +
-      'on playing, who comes may have to try again.',
-    sharedMemory,
+    ownQuestionsLost,
     'Held against gamedig and the published source of open.mp; no server was at hand.',
   ],
   families: [4],

@@ -5,7 +5,7 @@ import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
 import { holdsAt, octetsAt } from '../octets.ts';
 import { reaches, wholeWords } from '../payload-text.ts';
-import { copiedOpenings, sharedMemory } from '../source-memory.ts';
+import { copiedOpenings } from '../source-memory.ts';
 import { sipVectors } from './sip.vectors.ts';
 
 /**
@@ -107,9 +107,6 @@ export const sip: FilterKind = {
     'second; sources that were not heard in that time 500 a second together (5,000 at once).',
   limits: [
     copiedOpenings,
-    sharedMemory,
-    'A flood of requests from forged sources leaves sources that were silent for 2 minutes a share of those 500 a ' +
-      'second; the others go on.',
     'Scanners that speak correct SIP pass.',
     'Methods that are no part of the standards (RFC 3261 and its extensions) are discarded.',
     'SIP over TCP, TLS and WebSocket is not looked at; nor is media, which rtp is for.',

@@ -2,6 +2,7 @@
 import { datagram, type FilterVector, hexOf } from '../filter-vector.ts';
 
 const info = `ffffffff 54 ${hexOf('Source Engine Query\0')}`;
+const sockets = `20 1000 0d a1b2c3d4 19 0102030405060708 200a ${'00'.repeat(493)}`;
 const game = '2a000000 11000000 00 a3 51 2800 7f';
 
 export const sourceEngineVectors: readonly FilterVector[] = [
@@ -33,6 +34,14 @@ export const sourceEngineVectors: readonly FilterVector[] = [
   {
     says: 'the game after a query, but not from another source',
     steps: [datagram(info, 'pass'), datagram(game, 'pass'), { ...datagram(game, 'discard'), client: 2 }],
+  },
+  {
+    says: "GameNetworkingSockets' request for a challenge (its published source), and what follows",
+    steps: [datagram(sockets, 'pass'), datagram(`84 ${'5e'.repeat(60)}`, 'pass')],
+  },
+  {
+    says: 'the same without its filling, and with other fields',
+    steps: [datagram(sockets.slice(0, 79), 'discard'), datagram(sockets.replace('0d', '0a'), 'discard')],
   },
   { says: 'the game from a source that opened nothing', steps: [datagram(game, 'discard')] },
   { says: 'a running game while the filter settles', settling: true, steps: [datagram(game, 'pass')] },

@@ -4,7 +4,8 @@ import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
 import { octetsAt } from '../octets.ts';
 import { reaches, wholeWords } from '../payload-text.ts';
-import { copiedOpenings, sharedMemory } from '../source-memory.ts';
+import { learningMeter } from '../settling-meter.ts';
+import { copiedOpenings } from '../source-memory.ts';
 import { stunVectors } from './stun.vectors.ts';
 
 /**
@@ -33,7 +34,7 @@ function judge({ payload, known, settling }: FilterView): FilterFinding {
   if (known) return { outcome: 'pass', why: "a relay's client", charges: ['relayed'], remembers: true };
   if (settling) {
     const why = 'what known sources may send, while the filter settles';
-    return { outcome: 'pass', why, charges: ['relayed', 'openings'], remembers: true };
+    return { outcome: 'pass', why, charges: ['relayed', learningMeter.name], remembers: true };
   }
   const what = channelData ? 'channel data' : 'a STUN answer or indication';
   return { outcome: 'discard', why: `${what} of a source that has asked for no relay` };
@@ -54,7 +55,7 @@ function compile({ above, branch, discard, known, pass, remember, settling }: Ki
   const remembered = [`${remember} ${pass}`, pass];
   const go = (...meters: string[]) => [...meters.map((meter) => `${above(meter)} ${discard}`), ...remembered];
   const client = branch('client', go('relayed'));
-  const learn = branch('learn', go('relayed', 'openings'));
+  const learn = branch('learn', go('relayed', learningMeter.name));
   const open = branch('open', go('openings'));
   const request = branch('request', [
     `${above('requests')} ${discard}`,
@@ -82,13 +83,10 @@ export const stun: FilterKind = {
   description:
     "Passes STUN requests: two zero bits, the protocol's magic cookie, whole words. A source that asked for a relay " +
     '(TURN) is known until 10 minutes after its last packet: its channel data and indications pass too. 100 such sources ' +
-    'a second (5,000 at once) may begin; each source may send 500 requests and, when it is known, 50,000 other packets a second.',
+    'a second (2,000 at once) may begin; each source may send 500 requests and, when it is known, 50,000 other packets a second.',
   limits: [
     copiedOpenings,
-    sharedMemory,
     "STUN answers pass from known sources only: an agent's own port (ICE, WebRTC) needs rtp instead.",
-    'A flood of requests for relays from forged sources leaves new clients a share of those 100 a second; the ones that ' +
-      'have a relay go on.',
     "Whether a message's length fits its datagram is not compared.",
     "A relay's own addresses, where peers send to, are not its port: they carry whatever the peers send.",
     'TURN over TCP, TLS and DTLS is not looked at.',
@@ -107,7 +105,8 @@ export const stun: FilterKind = {
     meters: [
       { name: 'requests', of: 'source', packetsPerSecond: 500, burst: 1000 },
       { name: 'relayed', of: 'source', packetsPerSecond: 50_000, burst: 50_000 },
-      { name: 'openings', of: 'destination', packetsPerSecond: 100, burst: 5000 },
+      { name: 'openings', of: 'destination', packetsPerSecond: 100, burst: 2000 },
+      learningMeter,
     ],
     judge,
     compile,

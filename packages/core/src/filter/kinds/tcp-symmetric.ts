@@ -3,10 +3,14 @@ import { bothFamilies, type FilterKind } from '../filter-kind.ts';
 import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
 import { settlingMeter } from '../settling-meter.ts';
+import { synSum } from '../syn-meters.ts';
 import { findFlaw, hasFlags, isOpening, tcpFlag } from '../tcp-segment.ts';
 import { tcpSymmetricVectors } from './tcp-symmetric.vectors.ts';
 
 const { fin, syn, rst, ack, urg } = tcpFlag;
+
+/** For servers of any kind. In two minutes, 240 000 places in conntrack: a table of 262 144 has room for one such address. */
+const synsPerSecond = 2000;
 
 function judge({ packet, payload, established, settling }: FilterView): FilterFinding {
   const { tcpFlags: flags } = packet;
@@ -45,10 +49,7 @@ export const tcpSymmetric: FilterKind = {
     'Passes TCP packets only of connections whose handshake the router has seen in both directions; floods of ' +
     'stray ACK, SYN-ACK, RST and data packets are discarded, and so are combinations of flags that no TCP sends.',
   limits: [
-    'SYNs pass, 100 a second of one source and 2000 to one address: against a flood of them use tcp-syn-protect, as above ' +
-      'these limits wanted ones are lost too.',
-    'For 10 seconds after it is switched on, packets of connections that ran before pass, 5000 a second, and so does a flood ' +
-      'of their like.',
+    'One source may send 100 SYNs a second (300 at once).',
     'A connection that ran before and is silent in these seconds goes on only when the server sends first.',
   ],
   families: bothFamilies,
@@ -60,12 +61,7 @@ export const tcpSymmetric: FilterKind = {
   enforcement: {
     tracking: 'flows',
     settles: true,
-    meters: [
-      { name: 'source', of: 'source', packetsPerSecond: 100, burst: 300 },
-      // What conntrack keeps of an unanswered SYN for two minutes stays below its table's usual size.
-      { name: 'sum', of: 'destination', packetsPerSecond: 2000, burst: 4000 },
-      settlingMeter,
-    ],
+    meters: [{ name: 'source', of: 'source', packetsPerSecond: 100, burst: 300 }, synSum(synsPerSecond), settlingMeter],
     judge,
     compile,
     vectors: tcpSymmetricVectors,

@@ -14,15 +14,15 @@ export const tcpSynProtect: FilterKind = {
     'TCP sends are discarded.',
   limits: [
     'Connections from real addresses pass, however many; ratelimit and rules bound them.',
-    'The router takes part in the handshake: window scaling, timestamps and selective acknowledgements are negotiated, and ' +
-      'only with clients that have timestamps; other options, such as ECN, Fast Open and Multipath TCP, are not.',
+    'The router takes part in the handshake. Clients with timestamps get window scaling and selective acknowledgements; others, ' +
+      'which Windows is by default, get neither: a window of 64 KiB makes their transfers over long ways slow, and losses cost ' +
+      'more. Other options, such as ECN, Fast Open and Multipath TCP, are not negotiated.',
     'Clients are told to send segments of at most 1390 octets (IPv6: 1370) and to take windows for scaled by 7, as Linux ' +
       'servers have it: uploads to a server with a smaller scale are slower.',
     'A port on which nothing listens looks open until the handshake is done.',
     "A server does not learn from ICMP that a path carries less than the client's segment size: what the message quotes is " +
       'numbered otherwise on its side.',
-    'For 10 seconds after it is switched on, packets of connections that ran before pass, 5000 a second, and so does a flood ' +
-      'of their like; SYNs are answered from the first moment on.',
+    'While it settles, SYNs are met from the first moment on.',
     'A connection that ran before and is silent in these seconds goes on only when the server sends first.',
     'ACKs without a valid cookie are discarded, but do not count among the hits.',
     'A rule that accepts SYNs, but not the ACKs that follow, takes them past the filter, and no connection comes about.',

@@ -1,18 +1,11 @@
 /** Owns filter kind 15, TeamSpeak 3: what it recognises and where, what that is in the kernel, what it cannot do. */
-import { bothFamilies, copiesPass, type FilterKind, mostRemembered, to } from '../filter-kind.ts';
+import { bothFamilies, copiesPass, type FilterKind, mostRemembered, ownQuestionsLost, to } from '../filter-kind.ts';
 import { datagram, type FilterVector, hexOf } from '../filter-vector.ts';
 import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
 import { holdsAt, octetsAt } from '../octets.ts';
 import { reaches } from '../payload-text.ts';
-import {
-  judgeOpening,
-  judgeSession,
-  openingLines,
-  sessionLines,
-  sessionMeters,
-  sharedMemory,
-} from '../source-memory.ts';
+import { judgeOpening, judgeSession, openingLines, sessionLines, sessionMeters } from '../source-memory.ts';
 
 /**
  * ReSpeak's description of the protocol (tsdeclarations, ts3protocol.md): a client's packet has a code of 8 octets, packet
@@ -145,13 +138,11 @@ export const teamspeak3: FilterKind = {
   description:
     "Passes the client's opening packets, which begin with TS3INIT1, and client packets with a known type and at " +
     'most 500 bytes only from a source that has sent one and was last seen within a minute. A source may send 50 opening ' +
-    'packets and 2,000 others a second; a destination gets 800 new sources a second, with bursts of 4,000.',
+    'packets and 2,000 others a second; a destination gets 800 new sources a second, with bursts of 3,000.',
   limits: [
     'A running session shows one known bit a packet: what a known source sends is bounded, not recognised.',
     copiesPass,
-    'A flood of well-formed opening packets from forged sources takes its share of the new sources a second: who is ' +
-      'connected stays, who comes may have to try again.',
-    sharedMemory,
+    ownQuestionsLost,
     'File transfer and server query over TCP are not looked at.',
     'Held against a published client library and a description of the protocol; no server was at hand.',
   ],

@@ -22,7 +22,8 @@ export const web: FilterKind = {
     'Requests are not looked at: a flood of well-formed ones over real connections is for the server or a proxy ' +
       'before it.',
     'Many clients behind one address share its limit, of which 1000 connections at once are free.',
-    'What is said of tcp-syn-protect and quic holds here too.',
+    'Connections that are refused with a reset are not among the hits.',
+    'What else is said of tcp-syn-protect and quic holds here too.',
   ],
   families: bothFamilies,
   transports: ['tcp', 'udp'],

@@ -62,7 +62,6 @@ export const wireguard: FilterKind = {
   limits: [
     copiesPass,
     'Initiations from forged sources reach the server up to ratelimit: it answers a flood of them with cookies.',
-    'Later fragments of packets larger than the path are not looked at.',
     'Variants that disguise the protocol, such as AmneziaWG, are not recognised.',
   ],
   families: bothFamilies,
