@@ -21,6 +21,7 @@ import { createMarks, readMark } from './plan/mark.ts';
 import { lockDirectory } from './state/lock.ts';
 import { openStateStore } from './state/store.ts';
 import { isSamePlace, openTableRecord, type TableRecord, thisPlace } from './state/table-record.ts';
+import { notForwarded, readForwarding } from './status/forwarding.ts';
 import { describeLeft, lookForLeft } from './status/left-table.ts';
 import { describeEnforced, describeEnforcement, describeStatus } from './status/status.ts';
 import { type Endpoint, parseEndpoints } from './sync/endpoint.ts';
@@ -145,6 +146,7 @@ async function run(config: EdgeConfig, { endpoints, key, access, giveBack }: Hel
     { enforcement: describe() },
     describeEnforced(access.dryReason, kinds.enforced, tunnels?.capabilities ?? []),
   );
+  if (access.kernel) warnOfForwarding(config);
   try {
     await enforcer.start();
   } catch (error) {
@@ -239,6 +241,16 @@ async function openAccess(config: EdgeConfig): Promise<Access> {
   if (choice.ok) return { kernel: choice.access, dryReason: undefined };
   if (config.driver === 'kernel') throw new Error(choice.reason);
   return { kernel: undefined, dryReason: choice.reason };
+}
+
+/** Nobody has to be a router at once; nothing else looks wrong when it is not. */
+function warnOfForwarding({ logger }: EdgeConfig): void {
+  const families = notForwarded(readForwarding());
+  if (families.length === 0) return;
+  logger.warn(
+    { forwarding: readForwarding() },
+    `${families.join(' and ')} forwarding is switched off on this router: none of it reaches protected destinations`,
+  );
 }
 
 async function closeAccess(access: KernelAccess | undefined): Promise<void> {

@@ -1,12 +1,13 @@
 /**
  * What a router tells of itself: whether it enforces, with what, how it fares. Owns names and units of the report's
- * `status`; measures nothing but the conntrack table.
+ * `status`; measures nothing but what the kernel says of this namespace.
  */
 import { release } from 'node:os';
 import type { AgentEnforcement } from '@levee/contract/agent.ts';
 import type { FilterKind } from '@levee/core/filter/filter-kind.ts';
 import type { EnforcerStatistics } from '../plan/enforcer.ts';
 import { type ConntrackUse, readConntrackUse } from './conntrack.ts';
+import { type Forwarding, readForwarding } from './forwarding.ts';
 
 export interface EdgeStatus {
   readonly versions: {
@@ -26,6 +27,8 @@ export interface EdgeStatus {
   readonly counters: 'kernel' | 'unavailable';
   /** Of the tunnels' reconciler, in its words. */
   readonly tunnels?: Record<string, unknown>;
+  /** Whether the router forwards packets at all. */
+  readonly forwarding: Forwarding;
   readonly conntrack?: ConntrackUse;
 }
 
@@ -56,6 +59,7 @@ export async function describeStatus(sources: StatusSources): Promise<EdgeStatus
     drift: sources.drift(),
     counters: sources.counted ? 'kernel' : 'unavailable',
     ...(sources.tunnels ? { tunnels: sources.tunnels } : {}),
+    forwarding: readForwarding(),
     ...(conntrack ? { conntrack } : {}),
   };
 }

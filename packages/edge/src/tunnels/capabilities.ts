@@ -5,7 +5,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { release } from 'node:os';
-import { moduleOf } from './failure-text.ts';
+import { kernelModules, type TunnelType, tunnelTypes } from '@levee/core/tunnel/tunnel.ts';
 
 export interface ModulePlaces {
   /** Loaded ones, and those that are part of the kernel. */
@@ -16,15 +16,13 @@ export interface ModulePlaces {
 
 const usualPlaces: ModulePlaces = { loaded: '/sys/module', lists: `/lib/modules/${release()}` };
 
-/** GRE: over one family at least. */
+/** Over one family at least. */
 export function tunnelCapabilities(places: ModulePlaces = usualPlaces): readonly string[] {
   const listed = ['modules.dep', 'modules.builtin'].map((name) => readIfThere(`${places.lists}/${name}`)).join('\n');
   const has = (module: string): boolean =>
     existsSync(`${places.loaded}/${module}`) || new RegExp(`/${module}\\.ko`, 'm').test(listed);
-  const capabilities: string[] = [];
-  if (has(moduleOf.gre) || has(moduleOf.ip6gre)) capabilities.push('tunnel:GRE');
-  if (has(moduleOf.geneve)) capabilities.push('tunnel:Geneve');
-  return capabilities;
+  const isPossible = (type: TunnelType): boolean => Object.values(kernelModules[type]).some(has);
+  return tunnelTypes.filter(isPossible).map((type) => `tunnel:${type}`);
 }
 
 function readIfThere(path: string): string {

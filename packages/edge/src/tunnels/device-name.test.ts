@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { deviceGroup, deviceName, nameAttempts, ownerOf } from './device-name.ts';
+import { deviceGroup, deviceName, nameAttempts, ownerOf, unnamed } from './device-name.ts';
 
 const uuid = '0190a5d0-1111-7000-8000-000000000001';
 
@@ -22,19 +22,25 @@ test('no two of 100 000 tunnels, nor of one tunnel’s names, are the same', () 
   assert.equal(names.size, 100_000 + nameAttempts - 1);
 });
 
+const marks = { name: deviceName(uuid, 0), alias: uuid as string | undefined, group: 0, routes: [] as string[] };
+
 test('a device is ours by name and alias together, under each of the names that it may have', () => {
   for (let attempt = 0; attempt < nameAttempts; attempt++)
-    assert.equal(ownerOf(deviceName(uuid, attempt), uuid, 0), uuid);
-  assert.equal(ownerOf(deviceName(uuid, nameAttempts), uuid, deviceGroup), undefined);
+    assert.equal(ownerOf({ ...marks, name: deviceName(uuid, attempt) }), uuid);
+  const marked = { ...marks, group: deviceGroup };
+  assert.equal(ownerOf({ ...marked, name: deviceName(uuid, nameAttempts) }), undefined);
   const other = '0190a5d0-1111-7000-8000-000000000002';
-  assert.equal(ownerOf(deviceName(other, 0), uuid, deviceGroup), undefined);
+  assert.equal(ownerOf({ ...marked, name: deviceName(other, 0) }), undefined);
   // The customer's end of the same tunnel, pasted on the same machine.
-  assert.equal(ownerOf('lv15', uuid, deviceGroup), undefined);
-  assert.equal(ownerOf(deviceName(uuid, 0), 'uplink to our other site', deviceGroup), undefined);
+  assert.equal(ownerOf({ ...marked, name: 'lv15' }), undefined);
+  assert.equal(ownerOf({ ...marked, alias: 'uplink to our other site' }), undefined);
 });
 
-test('a device without an alias is one of ours that was not finished only in our group', () => {
-  assert.equal(ownerOf(deviceName(uuid, 0), undefined, deviceGroup), 'unfinished');
-  assert.equal(ownerOf(deviceName(uuid, 0), undefined, 0), undefined);
-  assert.equal(ownerOf('eth0', undefined, deviceGroup), undefined);
+test('a device that does not say of which tunnel it is, is ours in our group, or by our routes', () => {
+  const nameless = { ...marks, alias: undefined };
+  assert.equal(ownerOf({ ...nameless, group: deviceGroup }), unnamed);
+  assert.equal(ownerOf(nameless), undefined);
+  assert.equal(ownerOf({ ...nameless, routes: ['192.0.2.0/24'] }), unnamed);
+  assert.equal(ownerOf({ ...marks, alias: 'mine now', routes: ['192.0.2.0/24'] }), unnamed);
+  assert.equal(ownerOf({ ...nameless, name: 'eth0', group: deviceGroup, routes: ['192.0.2.0/24'] }), undefined);
 });

@@ -1,6 +1,6 @@
 /**
- * Names and marks of the router's tunnel devices. A device is known as ours by three things that agree: its name, made
- * of the tunnel's uuid, the uuid as its alias, and its group while it has no alias yet. Never looks at the kernel.
+ * Names and marks of the router's tunnel devices. A device is known as ours by its name, made of the tunnel's uuid, and one
+ * thing that agrees: the uuid as its alias, or our group, or a route of ours. Never looks at the kernel.
  */
 import { createHash } from 'node:crypto';
 
@@ -27,11 +27,37 @@ export function deviceName(uuid: string, attempt: number): string {
   return prefix + number.toString(36).padStart(digits, '0').slice(-digits);
 }
 
-/** The tunnel whose device this is: undefined where it is not ours, 'unfinished' where it was made and not named further. */
-export function ownerOf(name: string, alias: string | undefined, group: number): string | undefined {
-  if (!namePattern.test(name)) return undefined;
-  if (alias === undefined) return group === deviceGroup ? 'unfinished' : undefined;
-  if (!uuidPattern.test(alias)) return undefined;
-  for (let attempt = 0; attempt < nameAttempts; attempt++) if (deviceName(alias, attempt) === name) return alias;
-  return undefined;
+export interface Marks {
+  readonly name: string;
+  readonly alias: string | undefined;
+  readonly group: number;
+  /** Those of our protocol number. */
+  readonly routes: readonly unknown[];
+}
+
+/** A device of ours that does not say of which tunnel: made and not named further, or somebody took its alias. */
+export const unnamed = 'unnamed';
+
+/** The tunnel whose device this is, or `unnamed`; undefined where nothing but the name says that it is ours. */
+export function ownerOf({ name, alias, group, routes }: Marks): string | undefined {
+  if (!isDeviceName(name)) return undefined;
+  if (alias !== undefined && isNameOf(alias, name)) return alias;
+  // What somebody has given another alias is theirs, unless it has our routes.
+  return (alias === undefined && group === deviceGroup) || routes.length > 0 ? unnamed : undefined;
+}
+
+function isNameOf(uuid: string, name: string): boolean {
+  if (!uuidPattern.test(uuid)) return false;
+  for (let attempt = 0; attempt < nameAttempts; attempt++) if (deviceName(uuid, attempt) === name) return true;
+  return false;
+}
+
+/** Whether it may be one of ours. */
+export function isDeviceName(name: string): boolean {
+  return namePattern.test(name);
+}
+
+/** All that the tunnel's device may be called, the first first. */
+export function namesOf(uuid: string): readonly string[] {
+  return Array.from({ length: nameAttempts }, (_, attempt) => deviceName(uuid, attempt));
 }

@@ -3,12 +3,19 @@
  * which are needed. Sources: ip-link(8), ip-address(8), ip-route(8), and the kernel's behaviour as measured.
  */
 import { geneveUdpPort } from '@levee/core/tunnel/tunnel.ts';
+import type { Route } from '../drivers/link/port.ts';
 import { deviceGroup } from './device-name.ts';
 import type { WantedDevice } from './wanted-device.ts';
 
 /** Tells our routes from others' (/etc/iproute2/rt_protos: below what routing programs use). */
 export const routeProtocol = 108;
 export const timeToLive = 64;
+/**
+ * Of our routes, so that the outcome beside another to the same subnet does not depend on who came first. Before what routing
+ * programs put in (FRR 20, BIRD 32) and IPv6's own (256, 1024); behind what somebody has set without a metric over IPv4, and
+ * behind whatever was given a lower one. None of those uses it, so that IPv6 makes no route of two next hops out of two.
+ */
+export const routeMetric = 10;
 
 /**
  * The group comes with the device, by which one that was made and not named further is known; what follows cannot. GRE has
@@ -34,6 +41,10 @@ export function aliasLine(name: string, device: WantedDevice): string {
   return `link set dev ${name} alias ${device.uuid}`;
 }
 
+export function groupLine(name: string): string {
+  return `link set dev ${name} group ${deviceGroup}`;
+}
+
 export function upLine(name: string): string {
   return `link set dev ${name} up`;
 }
@@ -51,12 +62,10 @@ export function addressLine(verb: 'add' | 'del', name: string, address: string):
   return `address ${verb} ${address} dev ${name}${verb === 'add' && address.includes(':') ? ' nodad' : ''}`;
 }
 
-/**
- * By way of the customer's inner address: Geneve is an Ethernet, where every address of `ips` would be asked for
- * otherwise. Without a metric, so that another route to the same subnet is told instead of shadowed.
- */
-export function routeLine(verb: 'add' | 'del', name: string, prefix: string, via: string | undefined): string {
-  return `route ${verb} ${prefix}${via === undefined ? '' : ` via ${via}`} dev ${name} proto ${routeProtocol}`;
+/** By way of the customer's inner address: Geneve is an Ethernet, where every address of `ips` would be asked for otherwise. */
+export function routeLine(verb: 'add' | 'del', name: string, { prefix, via, metric }: Route): string {
+  const way = via === undefined ? '' : ` via ${via}`;
+  return `route ${verb} ${prefix}${way} dev ${name} proto ${routeProtocol} metric ${metric}`;
 }
 
 function kindWords({ kind, local, remote, number }: WantedDevice): string {

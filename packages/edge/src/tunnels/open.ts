@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import { openLinkCommand } from '../drivers/link/command.ts';
 import { openNftCommand } from '../drivers/nft/command.ts';
+import { readForwarding } from '../status/forwarding.ts';
 import { tunnelCapabilities } from './capabilities.ts';
 import { routeProtocol } from './ip-lines.ts';
 import type { TunnelReconciler, TunnelReconcilerEvents } from './port.ts';
@@ -34,6 +35,7 @@ export function openTunnels(settings: TunnelSettings, events: TunnelReconcilerEv
         now: () => performance.now(),
       }),
       capabilities: tunnelCapabilities,
+      forwarding: readForwarding,
       ...rest,
     },
     events,

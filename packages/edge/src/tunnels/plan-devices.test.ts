@@ -56,8 +56,8 @@ test('a tunnel becomes a device of its kind, with its own MTU, the router’s ad
     'address add 10.255.5.0/31 dev X',
     'address add fd00:0:0:5::/127 dev X nodad',
     'link set dev X up',
-    'route add 192.0.2.7/32 via 10.255.5.1 dev X proto 108',
-    'route add 2001:db8:1::/48 via fd00:0:0:5::1 dev X proto 108',
+    'route add 192.0.2.7/32 via 10.255.5.1 dev X proto 108 metric 10',
+    'route add 2001:db8:1::/48 via fd00:0:0:5::1 dev X proto 108 metric 10',
   ]);
   const v6 = { endpoint: '2001:db8::9', local_endpoint: '2001:db8::1' };
   assert.equal(
@@ -80,8 +80,8 @@ test('another endpoint, MTU, address, route or a device that is down takes a com
     `link change dev ${name} mtu 1472 type gre local 203.0.113.1 remote 198.51.100.99 ttl 64 key 1`,
   ]);
   assert.deepEqual(linesOf(plan(links, { ...tunnel, ips: ['10.200.2.0/24'] })), [
-    `route del 10.200.1.0/24 via 10.255.1.1 dev ${name} proto 108`,
-    `route add 10.200.2.0/24 via 10.255.1.1 dev ${name} proto 108`,
+    `route del 10.200.1.0/24 via 10.255.1.1 dev ${name} proto 108 metric 10`,
+    `route add 10.200.2.0/24 via 10.255.1.1 dev ${name} proto 108 metric 10`,
   ]);
   links.foreign(
     `link set dev ${name} mtu 1400`,
@@ -92,6 +92,19 @@ test('another endpoint, MTU, address, route or a device that is down takes a com
     `link set dev ${name} mtu 1472`,
     `address add 10.255.1.0/31 dev ${name}`,
     `address del 10.9.9.9/24 dev ${name}`,
+  ]);
+  links.foreign(
+    `link set dev ${name} mtu 1472`,
+    `address add 10.255.1.0/31 dev ${name}`,
+    `address del 10.9.9.9/24 dev ${name}`,
+  );
+  links.foreign(
+    `route del 10.200.1.0/24 via 10.255.1.1 dev ${name} proto 108 metric 10`,
+    `route add 10.200.1.0/24 via 10.255.1.1 dev ${name} proto 108 metric 7`,
+  );
+  assert.deepEqual(linesOf(plan(links, tunnel)), [
+    `route del 10.200.1.0/24 via 10.255.1.1 dev ${name} proto 108 metric 7`,
+    `route add 10.200.1.0/24 via 10.255.1.1 dev ${name} proto 108 metric 10`,
   ]);
   links.foreign(`link set dev ${name} down`);
   assert.deepEqual(await carryOut(links, plan(links, tunnel)), []);
@@ -110,6 +123,58 @@ test('what no change can do replaces that one device', async () => {
     assert.match(lines[1] ?? '', /^link add name /);
     assert.ok(lines.every((line) => line.includes(nameOf(tunnel))));
   }
+});
+
+test('all that is set on a device is mended when somebody sets it otherwise', async () => {
+  const gre = tunnelOf(1);
+  const ipv6 = tunnelOf(2, { endpoint: '2001:db8::9', local_endpoint: '2001:db8::1' });
+  const geneve = tunnelOf(3, { type: 'Geneve' });
+  const all = [gre, ipv6, geneve];
+  const [a, b, c] = all.map(nameOf) as [string, string, string];
+  for (const [meddling, first] of [
+    [`link set dev ${a} alias theirs`, `link set dev ${a} alias ${gre.uuid}`],
+    [`link set dev ${a} group 7`, `link set dev ${a} group ${deviceGroup}`],
+    [`link set dev ${a} mtu 1000`, `link set dev ${a} mtu 1472`],
+    [`link change dev ${a} type gre local 203.0.113.9 remote 198.51.100.2 ttl 64 key 1`, `link change dev ${a} `],
+    [`link change dev ${a} type gre local 203.0.113.1 remote 198.51.100.9 ttl 64 key 1`, `link change dev ${a} `],
+    [`link change dev ${a} type gre local 203.0.113.1 remote 198.51.100.2 ttl inherit key 1`, `link change dev ${a} `],
+    [`link change dev ${a} type gre local 203.0.113.1 remote 198.51.100.2 ttl 64 key 9`, `link delete dev ${a}`],
+    [
+      `link change dev ${a} type gre local 203.0.113.1 remote 198.51.100.2 ttl 64 ikey 1 okey 9`,
+      `link delete dev ${a}`,
+    ],
+    [`link change dev ${b} type ip6gre local 2001:db8::1 remote 2001:db8::9 hoplimit 64 key 2`, `link delete dev ${b}`],
+    [`link change dev ${c} type geneve id 3 remote 198.51.100.4 ttl inherit dstport 6081`, `link change dev ${c} `],
+    [`link change dev ${c} type geneve id 3 remote 198.51.100.4 ttl 64 dstport 7777`, `link delete dev ${c}`],
+    [`link change dev ${c} type geneve id 8 remote 198.51.100.4 ttl 64 dstport 6081`, `link delete dev ${c}`],
+    [`address del 10.255.1.0/31 dev ${a}`, `address add 10.255.1.0/31 dev ${a}`],
+    [`route del 10.200.1.0/24 via 10.255.1.1 dev ${a} metric 10`, 'route add 10.200.1.0/24 '],
+    [`link set dev ${a} down`, `address add fd00:0:0:1::/127 dev ${a}`],
+  ] as const) {
+    const links = await withTunnels(...all);
+    links.foreign(meddling);
+    const mending = plan(links, ...all);
+    assert.ok(linesOf(mending)[0]?.startsWith(first), `${meddling}: ${linesOf(mending)}`);
+    assert.deepEqual(await carryOut(links, mending), [], meddling);
+    assert.deepEqual(linesOf(plan(links, ...all)), [], meddling);
+  }
+});
+
+test('a device that lost alias and group is known by its routes, or by where it ends', async () => {
+  const [tunnel, other] = [tunnelOf(1), tunnelOf(2)];
+  const bare = [`link set dev ${nameOf(tunnel)} alias`, `link set dev ${nameOf(tunnel)} group 0`];
+  const links = await withTunnels(tunnel, other);
+  links.foreign(...bare);
+  assert.deepEqual(linesOf(plan(links, tunnel, other)), [
+    `link set dev ${nameOf(tunnel)} alias ${tunnel.uuid}`,
+    `link set dev ${nameOf(tunnel)} group ${deviceGroup}`,
+  ]);
+  // Nobody wants it any more: its routes tell that it is ours.
+  assert.deepEqual(plan(links, other).dying, [nameOf(tunnel)]);
+  links.foreign(`link set dev ${nameOf(tunnel)} down`);
+  assert.equal(plan(links, tunnel, other).names.get(tunnel.uuid), nameOf(tunnel));
+  assert.deepEqual(await carryOut(links, plan(links, tunnel, other)), []);
+  assert.deepEqual(linesOf(plan(links, tunnel, other)), []);
 });
 
 test('tunnels without key change places with each other', async () => {

@@ -2,8 +2,9 @@
  * Decides what has to be done for the kernel's devices to be those that are wanted: pure, what is and what should be in,
  * commands out. A device that is right gets none. Must never name a device that is not ours.
  */
-import type { Link } from '../drivers/link/port.ts';
-import { deviceName, nameAttempts, ownerOf } from './device-name.ts';
+import { geneveUdpPort } from '@levee/core/tunnel/tunnel.ts';
+import type { Link, Route } from '../drivers/link/port.ts';
+import { deviceGroup, isDeviceName, namesOf, ownerOf, unnamed } from './device-name.ts';
 import {
   addressLine,
   aliasLine,
@@ -11,6 +12,7 @@ import {
   createLines,
   deleteLine,
   downLine,
+  groupLine,
   mtuLine,
   routeLine,
   timeToLive,
@@ -19,7 +21,7 @@ import {
 import { identityOf, type SeenTunnel, tunnelOf } from './seen-device.ts';
 import type { WantedDevice } from './wanted-device.ts';
 
-export type Purpose = 'create' | 'change' | 'up' | 'address' | 'route' | 'carry-nothing' | 'make-room';
+export type Purpose = 'create' | 'change' | 'up' | 'address' | 'route' | 'unroute' | 'carry-nothing' | 'make-room';
 
 export interface Step {
   /** The tunnel for whose sake; undefined: of a device whose tunnel is wanted no more. */
@@ -44,14 +46,12 @@ export interface DevicePlan {
   readonly unseenLocals: readonly WantedDevice[];
 }
 
-/** A device that was made and whose naming did not come about: the tunnel that is wanted is found by the name. */
-const unfinished = 'unfinished';
-
 export function planDevices(wanted: ReadonlyMap<string, WantedDevice>, links: readonly Link[]): DevicePlan {
   const { own, rest } = sortOut(wanted, links);
   const names = new Map<string, string>();
   const obstacles = new Map<string, string>();
-  const elsewhere = addressesOf(links.filter((link) => ownerOf(link.name, link.alias, link.group) === undefined));
+  const ours = new Set([...own.values(), ...rest]);
+  const elsewhere = addressesOf(links.filter((link) => !ours.has(link)));
   const present = addressesOf(links);
   const takenNames = new Set(links.map(({ name }) => name));
   const holders = holdersOf([...own.values(), ...rest]);
@@ -119,11 +119,13 @@ function sortOut(wanted: ReadonlyMap<string, WantedDevice>, links: readonly Link
   const rest: Link[] = [];
   let byName: Map<string, string> | undefined;
   for (const link of links) {
-    let owner = ownerOf(link.name, link.alias, link.group);
-    if (owner === undefined) continue;
-    if (owner === unfinished) {
-      byName ??= namesOf(wanted.keys());
-      owner = byName.get(link.name) ?? owner;
+    if (!isDeviceName(link.name)) continue;
+    let owner = ownerOf(link);
+    if (owner === undefined || owner === unnamed) {
+      byName ??= new Map([...wanted.keys()].flatMap((uuid) => namesOf(uuid).map((name) => [name, uuid])));
+      const named = byName.get(link.name) ?? unnamed;
+      if (owner === undefined && !hasEndsOf(link, wanted.get(named))) continue;
+      owner = named;
     }
     if (wanted.has(owner) && !own.has(owner)) own.set(owner, link);
     else rest.push(link);
@@ -131,20 +133,14 @@ function sortOut(wanted: ReadonlyMap<string, WantedDevice>, links: readonly Link
   return { own, rest };
 }
 
-function namesOf(uuids: Iterable<string>): Map<string, string> {
-  const names = new Map<string, string>();
-  for (const uuid of uuids) {
-    for (let attempt = 0; attempt < nameAttempts; attempt++) names.set(deviceName(uuid, attempt), uuid);
-  }
-  return names;
+/** Without any mark of ours, a device by the tunnel's name that ends where the tunnel does has only lost them. */
+function hasEndsOf(link: Link, device: WantedDevice | undefined): boolean {
+  const seen = tunnelOf(link);
+  return seen !== undefined && device !== undefined && identityOf(seen) === identityOf(device);
 }
 
 function freeName(uuid: string, taken: ReadonlySet<string>): string | undefined {
-  for (let attempt = 0; attempt < nameAttempts; attempt++) {
-    const name = deviceName(uuid, attempt);
-    if (!taken.has(name)) return name;
-  }
-  return undefined;
+  return namesOf(uuid).find((name) => !taken.has(name));
 }
 
 /** address → link */
@@ -171,7 +167,9 @@ function needsAnother(link: Link, device: WantedDevice): boolean {
     seen === undefined ||
     seen.kind !== device.kind ||
     seen.number !== device.number ||
+    seen.keysDiffer ||
     seen.encapsulationLimit ||
+    (seen.port !== undefined && seen.port !== geneveUdpPort) ||
     (seen.kind === 'geneve' && !sameFamily(seen.remote, device.remote))
   );
 }
@@ -192,7 +190,7 @@ function make(name: string, device: WantedDevice): Step[] {
     ...createLines(name, device).map((line): Step => ({ uuid, purpose: 'create', line })),
     ...device.addresses.map((each): Step => ({ uuid, purpose: 'address', line: addressLine('add', name, each) })),
     { uuid, purpose: 'up', line: upLine(name) },
-    ...device.routes.map(({ prefix, via }) => routeStep(uuid, 'add', name, prefix, via)),
+    ...device.routes.map((route) => routeStep(uuid, 'add', name, route)),
   ];
 }
 
@@ -203,21 +201,15 @@ function mend(link: Link, device: WantedDevice): Step[] {
   const add = (purpose: Purpose, line: string) => steps.push({ uuid, purpose, line });
   if (needsChange(tunnelOf(link), device)) add('change', changeLine(name, device));
   else if (link.mtu !== device.sizes.mtu) add('change', mtuLine(name, device));
-  if (link.alias === undefined) add('change', aliasLine(name, device));
+  if (link.alias !== uuid) add('change', aliasLine(name, device));
+  if (link.group !== deviceGroup) add('change', groupLine(name));
   const extra = link.addresses.filter((each) => !device.addresses.includes(each));
   for (const each of device.addresses) {
     if (!link.addresses.includes(each)) add('address', addressLine('add', name, each));
   }
   if (!link.up) add('up', upLine(name));
-  const isRight = (prefix: string, via: string | undefined) =>
-    device.routes.some((each) => each.prefix === prefix && each.via === via);
-  for (const { prefix, via } of link.routes) {
-    if (!isRight(prefix, via)) steps.push(routeStep(uuid, 'del', name, prefix, via));
-  }
-  for (const { prefix, via } of device.routes) {
-    const there = link.routes.some((each) => each.prefix === prefix && each.via === via);
-    if (!there) steps.push(routeStep(uuid, 'add', name, prefix, via));
-  }
+  for (const route of withoutThose(link.routes, device.routes)) steps.push(routeStep(uuid, 'del', name, route));
+  for (const route of withoutThose(device.routes, link.routes)) steps.push(routeStep(uuid, 'add', name, route));
   // Last: a route by way of the customer's address needs an address of ours beside it.
   for (const each of extra) add('address', addressLine('del', name, each));
   return steps;
@@ -231,8 +223,19 @@ function needsChange(seen: SeenTunnel | undefined, device: WantedDevice): boolea
   );
 }
 
-function routeStep(uuid: string, verb: 'add' | 'del', name: string, prefix: string, via: string | undefined): Step {
-  return { uuid, purpose: 'route', line: routeLine(verb, name, prefix, via), subject: prefix };
+function withoutThose(routes: readonly Route[], others: readonly Route[]): readonly Route[] {
+  const textOf = ({ prefix, via, metric }: Route): string => `${prefix} ${via ?? ''} ${metric}`;
+  const known = new Set(others.map(textOf));
+  return routes.filter((route) => !known.has(textOf(route)));
+}
+
+function routeStep(uuid: string, verb: 'add' | 'del', name: string, route: Route): Step {
+  return {
+    uuid,
+    purpose: verb === 'add' ? 'route' : 'unroute',
+    line: routeLine(verb, name, route),
+    subject: route.prefix,
+  };
 }
 
 /**

@@ -18,7 +18,8 @@ export interface TunnelReconciler {
   want(tunnels: ReadonlyMap<string, AgentTunnel>, token: number): void;
   /**
    * The token up to which everything is in force or among the failures; a removed tunnel carries nothing any more. 0 after
-   * `start`. Each rise is told by `TunnelReconcilerEvents.changed`.
+   * `start`, or -1 as long as the device of one that was removed before may carry. Each rise is told by
+   * `TunnelReconcilerEvents.changed`.
    */
   readonly applied: number;
   failures(): AgentFailure[];

@@ -8,7 +8,11 @@ import type { Logger } from 'pino';
 import type { LinkDriver } from '../drivers/link/port.ts';
 import type { NftDriver } from '../drivers/nft/port.ts';
 import { createSerial } from '../drivers/nft/serial.ts';
-import { describeFailure } from './failure-text.ts';
+import type { Forwarding } from '../status/forwarding.ts';
+import { isDeviceName, namesOf } from './device-name.ts';
+import { describeFailure, describeRoute, isGone } from './failure-text.ts';
+import { findHindrances } from './hindrances.ts';
+import { routeMetric } from './ip-lines.ts';
 import { type DevicePlan, planDevices, type Step } from './plan-devices.ts';
 import type { TunnelReconciler, TunnelReconcilerEvents } from './port.ts';
 import type { Prober } from './probe/prober.ts';
@@ -23,6 +27,7 @@ export interface TunnelParts {
   readonly nft: NftDriver;
   readonly prober: Prober;
   readonly capabilities: () => readonly string[];
+  readonly forwarding: () => Forwarding;
   /** Between two looks at what the kernel has. */
   readonly checkMilliseconds: number;
   /** After what could not be asked or done at all. */
@@ -52,13 +57,14 @@ export function createTunnelReconciler(parts: TunnelParts, events: TunnelReconci
   });
   let wanted: Wanted | undefined;
   const capabilities = parts.capabilities();
-  let applied = 0;
+  /** -1: not even what was known at the start. */
+  let applied = -1;
   let drift = 0;
   let failures = new Map<string, string>();
   /** What the last pass found right or made so, by uuid: what differs from it without a new want is drift. */
   let settled = new Set<string>();
-  /** Tunnels that may carry something, as far as this run knows. */
-  let carrying = new Set<string>();
+  /** Tunnels that may carry something; undefined: the kernel could not be looked at yet. */
+  let carrying: ReadonlySet<string> | undefined;
   let asked = false;
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
@@ -67,28 +73,36 @@ export function createTunnelReconciler(parts: TunnelParts, events: TunnelReconci
     const [tableDrifted, present] = await Promise.all([isCheck ? table.hasDrifted() : false, links.look()]);
     const plan = planDevices(now.devices, present);
     const found = new Map([...now.unreadable, ...plan.obstacles]);
-    const carryOut = async (steps: readonly Step[]): Promise<void> => {
+    /** Those that were carried out. */
+    const carryOut = async (steps: readonly Step[]): Promise<readonly Step[]> => {
       const results = await links.run(steps.map(({ line }) => line));
-      steps.forEach((step, index) => {
+      return steps.filter((step, index) => {
         const message = results[index];
-        if (message === undefined || isHarmless(step, message)) return;
-        if (step.purpose === 'carry-nothing') throw new Error(`\`ip ${step.line}\`: ${message}`);
+        if (message === undefined) return true;
+        if (step.purpose === 'carry-nothing' && !isGone(message)) throw new Error(`\`ip ${step.line}\`: ${message}`);
         const device = step.uuid === undefined ? undefined : now.devices.get(step.uuid);
-        if (device !== undefined && !found.has(device.uuid)) {
-          found.set(device.uuid, describeFailure(step, message, device));
-        }
+        const reason = device && describeFailure(step, message, device);
+        if (device && reason !== undefined && !found.has(device.uuid)) found.set(device.uuid, reason);
+        return false;
       });
     };
     await carryOut(plan.first);
-    const refusal = await table.put(tableText(namedDevices(plan, now)));
-    for (const uuid of plan.names.keys()) {
-      carrying.add(uuid);
-      if (refusal !== undefined)
-        found.set(uuid, `the router's kernel refuses the table of tunnels: ${refusal.split('\n')[0]}`);
+    const named = namedDevices(plan, now);
+    const refusal = await table.put(tableText(named));
+    carrying = new Set([...(carrying ?? []), ...plan.names.keys()]);
+    if (refusal === undefined) {
+      await tellShadowed(plan.then);
+      const done = await carryOut(plan.then);
+      if (isCheck) countDrift(done, tableDrifted);
+    } else {
+      const reason = `the router's kernel refuses the table of tunnels: ${refusal.split('\n')[0]}`;
+      for (const uuid of plan.names.keys()) found.set(uuid, reason);
     }
-    if (refusal === undefined) await carryOut(plan.then);
-    if (isCheck) countDrift(plan, tableDrifted);
-    await addStrangers(plan.unseenLocals, found);
+    const hindrances = await findHindrances(parts, {
+      devices: new Map([...named].filter(([, { uuid }]) => !found.has(uuid))),
+      unseenLocals: plan.unseenLocals.filter(({ uuid }) => !found.has(uuid)),
+    });
+    for (const [uuid, reason] of hindrances) found.set(uuid, reason);
     removal.set(plan.dying);
     carrying = new Set(plan.names.keys());
     settled = new Set([...plan.names.keys()].filter((uuid) => !found.has(uuid)));
@@ -96,26 +110,23 @@ export function createTunnelReconciler(parts: TunnelParts, events: TunnelReconci
     finish(now.token, found);
   };
 
-  /** An address may be the router's own and on no link. */
-  const addStrangers = async (devices: readonly WantedDevice[], found: Map<string, string>): Promise<void> => {
-    const known = new Map<string, boolean>();
-    for (const { uuid, local } of devices) {
-      if (found.has(uuid)) continue;
-      const isLocal = known.get(local) ?? (await links.isLocal(local));
-      known.set(local, isLocal);
-      if (!isLocal) found.set(uuid, `${local} is no address of this router: nothing arrives for the tunnel`);
+  /** Which routes of others' go out of use by those that are about to be added. */
+  const tellShadowed = async (steps: readonly Step[]): Promise<void> => {
+    const subnets = steps.flatMap(({ purpose, subject }) => (purpose === 'route' && subject ? [subject] : []));
+    for (const [subnet, route] of await links.taken(subnets)) {
+      if (route.discards || route.metric <= routeMetric) continue;
+      const told = { subnet, route: describeRoute(route) };
+      logger.warn(told, 'a route of the router is out of use as long as a tunnel has its subnet');
     }
   };
 
-  const countDrift = (plan: DevicePlan, tableDrifted: boolean): void => {
-    const steps = plan.then.filter(({ uuid }) => uuid !== undefined && settled.has(uuid));
+  const countDrift = (done: readonly Step[], tableDrifted: boolean): void => {
+    const steps = done.filter(({ uuid }) => uuid !== undefined && settled.has(uuid));
     drift += new Set(steps.map(({ uuid }) => uuid)).size + (tableDrifted ? 1 : 0);
-    if (steps.length === 0 && !tableDrifted) return;
+    if (tableDrifted) logger.warn('another program changed the table of tunnels: it was put up anew');
+    if (steps.length === 0) return;
     const mended = steps.slice(0, loggedLines).map(({ line }) => line);
-    logger.warn(
-      { table: tableDrifted, changes: steps.length, mended },
-      'another program changed tunnels: they are mended',
-    );
+    logger.warn({ changes: steps.length, mended }, 'another program changed tunnels: they are mended');
   };
 
   const finish = (token: number, found: Map<string, string>): void => {
@@ -136,8 +147,14 @@ export function createTunnelReconciler(parts: TunnelParts, events: TunnelReconci
   const giveUp = (now: Wanted, reason: string): void => {
     const found = new Map(now.unreadable);
     for (const uuid of now.devices.keys()) found.set(uuid, reason);
-    const owes = [...carrying].some((uuid) => !now.devices.has(uuid));
-    finish(owes ? applied : now.token, found);
+    finish(mayOthersCarry(now) ? applied : now.token, found);
+  };
+
+  const mayOthersCarry = ({ devices }: Wanted): boolean => {
+    if (carrying !== undefined) return [...carrying].some((uuid) => !devices.has(uuid));
+    const ours = links.names().filter(isDeviceName);
+    const wantedNames = new Set(ours.length > 0 ? [...devices.keys()].flatMap(namesOf) : []);
+    return ours.some((name) => !wantedNames.has(name));
   };
 
   /** Asked for again before it has begun, a pass is made once. */
@@ -165,7 +182,10 @@ export function createTunnelReconciler(parts: TunnelParts, events: TunnelReconci
 
   return {
     async start(tunnels) {
-      if (tunnels === undefined) return;
+      if (tunnels === undefined) {
+        applied = 0;
+        return;
+      }
       wanted = readAll(tunnels, 0);
       await ask(false);
     },
@@ -200,14 +220,6 @@ function readAll(tunnels: ReadonlyMap<string, AgentTunnel>, token: number): Want
     else unreadable.set(uuid, read.reason);
   }
   return { devices, unreadable, token };
-}
-
-/** What is to be gone and was gone before us. */
-function isHarmless({ purpose }: Step, message: string): boolean {
-  return (
-    (purpose === 'carry-nothing' || purpose === 'make-room') &&
-    /Cannot find device|does not exist|Cannot assign requested address|No such device/.test(message)
-  );
 }
 
 function namedDevices(plan: DevicePlan, { devices }: Wanted): Map<string, WantedDevice> {

@@ -2,20 +2,25 @@
  * What a device of the kernel's is as a tunnel, read from what ip(8) lists of it. Owns the names of those fields; what
  * cannot be read makes a device that fits no tunnel.
  */
+import { geneveUdpPort } from '@levee/core/tunnel/tunnel.ts';
 import type { Link } from '../drivers/link/port.ts';
 import type { DeviceKind, WantedDevice } from './wanted-device.ts';
 
 /** What the kernel tells devices of a kind apart by: no two devices can have the same. */
-export function identityOf(device: Pick<WantedDevice, 'kind' | 'local' | 'remote' | 'number'>): string {
-  const local = device.kind === 'geneve' ? '' : device.local;
-  return `${device.kind} ${local} ${device.remote} ${device.number ?? ''}`;
+export function identityOf(device: Ends & { readonly port?: number | undefined }): string {
+  const { kind, local, remote, number, port = geneveUdpPort } = device;
+  return `${kind} ${kind === 'geneve' ? port : local} ${remote} ${number ?? ''}`;
 }
+
+type Ends = Pick<WantedDevice, 'kind' | 'local' | 'remote' | 'number'>;
 
 export interface SeenTunnel {
   readonly kind: DeviceKind;
   readonly local: string;
   readonly remote: string;
   readonly number: number | undefined;
+  /** Of GRE: it sends another key than it takes, or one of both alone. */
+  readonly keysDiffer: boolean;
   readonly timeToLive: number;
   /** Of Geneve. */
   readonly port: number | undefined;
@@ -30,6 +35,8 @@ export function tunnelOf({ kind, details }: Link): SeenTunnel | undefined {
     local: text(details.local),
     remote: text(details.remote) || text(details.remote6),
     number: kind === 'geneve' ? Number(details.id) : keyOf(details.ikey),
+    keysDiffer: details.ikey !== details.okey,
+    // Geneve's `inherit` is not listed at all.
     timeToLive: Number(details.ttl),
     port: kind === 'geneve' ? Number(details.port) : undefined,
     encapsulationLimit: kind === 'ip6gre' && details.ip6_tnl_f_ign_encap_limit !== true,

@@ -14,33 +14,43 @@ export interface TableKeeper {
 
 const noTable = tableText(new Map());
 
+/** `none`: the kernel has no such table; `unknown`: it could not be asked. */
+type Seen = { readonly listing: string } | 'none' | 'unknown';
+
 export function createTableKeeper(nft: NftDriver): TableKeeper {
   let text: string | undefined;
-  let listing: string | undefined;
-  /** What the kernel has; undefined: no table. */
-  const list = async (): Promise<string | undefined> => {
+  let before: Seen = 'unknown';
+  const look = async (): Promise<Seen> => {
     const listed = await nft.list(`table inet ${tunnelTable}`);
-    return listed.ok ? listed.output : undefined;
+    if (listed.ok) return { listing: listed.output };
+    return /No such file or directory/.test(listed.message) ? 'none' : 'unknown';
   };
   return {
     async put(wanted) {
       if (wanted === text) return undefined;
-      if (wanted === noTable && (await list()) === undefined) {
+      if (wanted === noTable && (await look()) === 'none') {
         // The usual router: nothing is taken away from where nothing is.
         text = wanted;
-        listing = undefined;
+        before = 'none';
         return undefined;
       }
       const result = await nft.apply(wanted);
       if (!result.ok) return result.message;
       text = wanted;
-      listing = await list();
+      before = await look();
       return undefined;
     },
     async hasDrifted() {
-      if (text === undefined || (await list()) === listing) return false;
+      if (text === undefined) return false;
+      const now = await look();
+      if (now === 'unknown' || isSame(now, before)) return false;
       text = undefined;
-      return true;
+      // What was put up was never seen: it is put up once more, and nobody is blamed.
+      return before !== 'unknown';
     },
   };
+}
+
+function isSame(a: Seen, b: Seen): boolean {
+  return typeof a === 'object' && typeof b === 'object' ? a.listing === b.listing : a === b;
 }

@@ -8,7 +8,9 @@ import type { Address, Family, Prefix } from '@levee/core/net/prefix.ts';
 import { parsePrefix } from '@levee/core/net/prefix-text.ts';
 import { innerAddresses } from '@levee/core/tunnel/allocation.ts';
 import { sizesOf, type TunnelSizes } from '@levee/core/tunnel/mtu.ts';
-import type { TunnelType } from '@levee/core/tunnel/tunnel.ts';
+import { kernelModules, type TunnelType } from '@levee/core/tunnel/tunnel.ts';
+import type { Route } from '../drivers/link/port.ts';
+import { routeMetric } from './ip-lines.ts';
 
 /** The kernel's kinds of devices. */
 export type DeviceKind = 'gre' | 'ip6gre' | 'geneve';
@@ -30,8 +32,9 @@ export interface WantedDevice {
   readonly customer4: string;
   readonly customer6: string;
   readonly ips: readonly Prefix[];
-  /** `203.0.113.7/32`: always with the length. */
-  readonly routes: readonly { readonly prefix: string; readonly via: string }[];
+  readonly routes: readonly Route[];
+  /** The kernel's module that makes such devices. */
+  readonly module: string;
 }
 
 export type ReadDevice =
@@ -80,7 +83,9 @@ function deviceOf(tunnel: AgentTunnel): WantedDevice {
     routes: ips.map((prefix) => ({
       prefix: cidr(prefix),
       via: prefix.family === 4 ? inner4.customer : inner6.customer,
+      metric: routeMetric,
     })),
+    module: kernelModules[type][remote.family],
   };
 }
 

@@ -20,7 +20,7 @@ test('what was done by commands is seen: name, alias, group, kind, addresses, an
     'address add fd6c:6576:6565::2/127 dev lvtest1 nodad',
     'link set dev lvtest1 up',
     'link set dev lvtest2 up',
-    `route add 203.0.113.0/28 via 10.48.0.3 dev lvtest1 proto ${protocol}`,
+    `route add 203.0.113.0/28 via 10.48.0.3 dev lvtest1 proto ${protocol} metric 10`,
     `route add 203.0.113.77/32 via 10.48.0.3 dev lvtest1 proto ${protocol}`,
     `route add 2001:db8:7::/48 via fd6c:6576:6565::3 dev lvtest1 proto ${protocol}`,
     'route add 198.51.100.0/24 via 10.48.0.3 dev lvtest1 proto static',
@@ -38,9 +38,9 @@ test('what was done by commands is seen: name, alias, group, kind, addresses, an
     group: 27766,
     addresses: ['10.48.0.2/31', 'fd6c:6576:6565::2/127'],
     routes: [
-      { prefix: '203.0.113.0/28', via: '10.48.0.3' },
-      { prefix: '203.0.113.77/32', via: '10.48.0.3' },
-      { prefix: '2001:db8:7::/48', via: 'fd6c:6576:6565::3' },
+      { prefix: '203.0.113.0/28', via: '10.48.0.3', metric: 10 },
+      { prefix: '203.0.113.77/32', via: '10.48.0.3', metric: 0 },
+      { prefix: '2001:db8:7::/48', via: 'fd6c:6576:6565::3', metric: 1024 },
     ],
   });
   assert.deepEqual(details, {});
@@ -63,6 +63,59 @@ test('a line that fails is told by its place, and those behind it are carried ou
     undefined,
   ]);
   assert.equal((await driver.look()).find(({ name }) => name === 'lvtest3')?.up, true);
+});
+
+test('of several routes to a subnet the one that the kernel takes is told, whoever made it', { skip }, async () => {
+  const ours = `dev lvtest1 proto ${protocol} metric 10`;
+  const routes = [
+    `10.1.0.0/24 via 10.48.0.3 ${ours}`,
+    '10.1.0.0/24 via 10.48.0.4 dev lvtest1 onlink proto bgp metric 20',
+    `10.2.0.0/24 via 10.48.0.3 ${ours}`,
+    '10.2.0.0/24 dev lvtest2 proto static',
+    `10.3.0.0/24 via 10.48.0.3 ${ours}`,
+    'blackhole 10.3.0.0/24',
+    `10.4.0.0/24 via 10.48.0.3 ${ours}`,
+    // Narrower ones say nothing of the subnet, wider ones neither.
+    'blackhole 10.4.0.0/32',
+    '10.4.0.0/16 dev lvtest2 metric 1',
+    `10.5.0.7/32 via 10.48.0.3 ${ours}`,
+    '10.5.0.7/32 dev lvtest2 proto bgp metric 5',
+    '10.6.0.0/24 nexthop via 10.48.0.3 dev lvtest1 nexthop dev lvtest2',
+    `2001:db8:1::/64 via fd6c:6576:6565::3 ${ours}`,
+    '2001:db8:1::/64 dev lvtest2 proto kernel',
+    `2001:db8:2::/64 via fd6c:6576:6565::3 ${ours}`,
+    '2001:db8:2::/64 dev lvtest2 proto bgp metric 5',
+    `2001:db8:3::/64 via fd6c:6576:6565::3 ${ours}`,
+    'unreachable 2001:db8:3::/64 metric 5',
+  ].map((route) => `route add ${route}`);
+  assert.deepEqual(
+    await driver.run(routes),
+    routes.map(() => undefined),
+  );
+  const subnets = '10.1.0.0/24 10.2.0.0/24 10.3.0.0/24 10.4.0.0/24 10.5.0.7/32 10.6.0.0/24 10.7.0.0/24';
+  const six = '2001:db8:1::/64 2001:db8:2::/64 2001:db8:3::/64 2001:db8:4::/64';
+  const taken = await driver.taken(`${subnets} ${six}`.split(' '));
+  const shown = [...taken].map(([prefix, route]) =>
+    route.discards
+      ? `${prefix} discarded`
+      : `${prefix} ${route.via ?? ''} ${route.device} ${route.protocol} ${route.metric}`,
+  );
+  assert.deepEqual(shown.sort(), [
+    '10.1.0.0/24 10.48.0.3 lvtest1 108 10',
+    '10.2.0.0/24  lvtest2 static 0',
+    '10.3.0.0/24 discarded',
+    '10.4.0.0/24 10.48.0.3 lvtest1 108 10',
+    '10.5.0.7/32  lvtest2 bgp 5',
+    '10.6.0.0/24 10.48.0.3 lvtest1 boot 0',
+    '2001:db8:1::/64 fd6c:6576:6565::3 lvtest1 108 10',
+    '2001:db8:2::/64  lvtest2 bgp 5',
+    '2001:db8:3::/64 discarded',
+  ]);
+  assert.deepEqual(await driver.taken([]), new Map());
+});
+
+test('names of links are read without ip', { skip }, async () => {
+  assert.deepEqual([...driver.names()].sort(), (await driver.look()).map(({ name }) => name).sort());
 });
 
 test('an address is the machine’s own when a link has it, or a local route says so', { skip }, async () => {

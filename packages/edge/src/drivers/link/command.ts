@@ -3,8 +3,12 @@
  * reading of what it writes. Never goes through a shell; the lines go in by standard input.
  */
 import { spawn } from 'node:child_process';
-import { type IpRecord, readLinks } from './listing.ts';
-import type { LinkDriver } from './port.ts';
+import { readFileSync } from 'node:fs';
+import { formatAddress } from '@levee/core/net/address.ts';
+import { hostMask } from '@levee/core/net/prefix.ts';
+import { prefixFromTrusted } from '@levee/core/net/prefix-text.ts';
+import { type IpRecord, readLinks, readTaken } from './listing.ts';
+import type { LinkDriver, TakenRoute } from './port.ts';
 
 /** A batch of a thousand deletions takes 15 s, on a busy machine longer. */
 const patienceMilliseconds = 120_000;
@@ -34,14 +38,62 @@ export function openLinkCommand(protocol: number): LinkDriver {
       const [found] = status === 0 ? (JSON.parse(output) as IpRecord[]) : [];
       return found?.type === 'local';
     },
-    async run(lines) {
-      if (lines.length === 0) return [];
-      const { status, message } = await ip(['-force', '-batch', '-'], `${lines.join('\n')}\n`);
-      if (status === 0) return lines.map(() => undefined);
-      if (status !== someFailed) throw new Error(`ip gave up: ${message || `status ${status}`}`);
-      return failuresOf(message, lines.length);
+    async taken(prefixes) {
+      const asked = prefixes.flatMap((prefix) => endsOf(prefix).map((address) => ({ prefix, address })));
+      const { output, failures } = await batch(
+        asked.map(({ address }) => `route get fibmatch ${address}`),
+        ['-json', '-details'],
+      );
+      const taken = new Map<string, TakenRoute>();
+      const answered = new Set<string>();
+      asked.forEach(({ prefix }, at) => {
+        if (!isDiscarded(failures[at])) answered.add(prefix);
+        else taken.set(prefix, { discards: true });
+      });
+      for (const prefix of answered) taken.delete(prefix);
+      const wanted = new Set(prefixes);
+      for (const line of output.split('\n')) {
+        if (line.trim() === '') continue;
+        for (const record of JSON.parse(line) as IpRecord[]) {
+          const found = readTaken(record);
+          if (found && wanted.has(found.prefix)) taken.set(found.prefix, found.route);
+        }
+      }
+      return taken;
     },
+    names: () =>
+      readFileSync('/proc/thread-self/net/dev', 'utf8')
+        .split('\n')
+        .flatMap((line) => /^\s*(\S+):/.exec(line)?.[1] ?? []),
+    run: async (lines) => (await batch(lines, [])).failures,
   };
+}
+
+interface Batch {
+  readonly output: string;
+  /** For each line. */
+  readonly failures: readonly (string | undefined)[];
+}
+
+/** Lines in one program; one that fails keeps no other back. */
+async function batch(lines: readonly string[], options: readonly string[]): Promise<Batch> {
+  if (lines.length === 0) return { output: '', failures: [] };
+  const { status, output, message } = await ip([...options, '-force', '-batch', '-'], `${lines.join('\n')}\n`);
+  if (status === 0) return { output, failures: lines.map(() => undefined) };
+  if (status !== someFailed) throw new Error(`ip gave up: ${message || `status ${status}`}`);
+  return { output, failures: failuresOf(message, lines.length) };
+}
+
+/** First and last address: what only some of it goes to, a narrower route, may cover one of them. */
+function endsOf(prefix: string): readonly string[] {
+  const { family, value, length } = prefixFromTrusted(prefix);
+  const last = value + hostMask(family, length);
+  return [...new Set([value, last])].map((each) => formatAddress({ family, value: each }));
+}
+
+/** What the kernel answers by routes of the types blackhole, unreachable and prohibit; without any route it is another. */
+function isDiscarded(failure: string | undefined): boolean {
+  return failure !== undefined && /Invalid argument|No route to host|Permission denied/.test(failure);
 }
 
 async function list(args: readonly string[]): Promise<readonly IpRecord[]> {

@@ -3,7 +3,7 @@
  * one. It knows who may not be made twice, what goes when a device goes down, and what needs an address beside it; the real
  * one is met in a guest (e2e/tunnel-kernel).
  */
-import type { Link, LinkDriver, Route } from './port.ts';
+import type { Link, LinkDriver, Route, TakenRoute } from './port.ts';
 
 export interface FakeLinks extends LinkDriver {
   /** Commands of another program. Throws with what is wrong. */
@@ -14,6 +14,8 @@ export interface FakeLinks extends LinkDriver {
   refuse: (line: string) => string | undefined;
   /** What is thrown when anything is asked. */
   broken: string | undefined;
+  /** How often it was asked for links. */
+  readonly looks: number;
   /** Local addresses that no link lists. */
   readonly local: Set<string>;
   /** Commands that were carried out for the driver, in order. */
@@ -33,7 +35,8 @@ interface Device {
 }
 
 interface FakeRoute extends Route {
-  readonly device: string;
+  /** Undefined: what it is for is discarded. */
+  readonly device: string | undefined;
   readonly protocol: string;
 }
 
@@ -43,6 +46,7 @@ export function createFakeLinks(ownProtocol: number): FakeLinks {
   const devices = new Map<string, Device>();
   let routes: FakeRoute[] = [];
   const done: string[] = [];
+  let looks = 0;
   const device = (name: string | undefined): Device => {
     const found = devices.get(name ?? '');
     if (found === undefined) throw new Refused(`Cannot find device "${name}"`);
@@ -53,6 +57,7 @@ export function createFakeLinks(ownProtocol: number): FakeLinks {
     routes = routes.filter((route) => route.device !== name);
   };
   const assertFree = (kind: string | undefined, details: Record<string, unknown>, except?: string): void => {
+    if (kind === 'dummy') return;
     const identity = identityOf(kind, details);
     for (const each of devices.values()) {
       if (each.name !== except && identityOf(each.kind, each.details) === identity) {
@@ -88,7 +93,7 @@ export function createFakeLinks(ownProtocol: number): FakeLinks {
       found.details = details;
     }
     if (options.has('mtu')) found.mtu = Number(options.get('mtu'));
-    if (options.has('alias')) found.alias = options.get('alias');
+    if (options.has('alias')) found.alias = options.get('alias') || undefined;
     if (options.has('group')) found.group = Number(options.get('group'));
     if (words.includes('up')) found.up = true;
     if (words.includes('down')) {
@@ -107,11 +112,18 @@ export function createFakeLinks(ownProtocol: number): FakeLinks {
   };
   const route = (verb: string, words: readonly string[]): void => {
     const options = optionsOf(words);
+    const metric = Number(options.get('metric') ?? 0);
+    if (words[0] === 'blackhole') {
+      routes.push({ prefix: words[1] ?? '', via: undefined, device: undefined, protocol: 'boot', metric });
+      return;
+    }
     const found = device(options.get('dev'));
     const [prefix = ''] = words;
     const via = options.get('via');
     if (verb === 'del') {
-      const left = routes.filter((each) => !(each.prefix === prefix && each.device === found.name && each.via === via));
+      const isMeant = (each: FakeRoute): boolean =>
+        each.prefix === prefix && each.device === found.name && each.via === via && each.metric === metric;
+      const left = routes.filter((each) => !isMeant(each));
       if (left.length === routes.length) throw new Refused('No such process');
       routes = left;
       return;
@@ -120,8 +132,8 @@ export function createFakeLinks(ownProtocol: number): FakeLinks {
     if (via !== undefined && !found.addresses.some((each) => besides(each) === via)) {
       throw new Refused('Nexthop has invalid gateway.');
     }
-    if (routes.some((each) => each.prefix === prefix)) throw new Refused('File exists');
-    routes.push({ prefix, via, device: found.name, protocol: options.get('proto') ?? 'boot' });
+    if (routes.some((each) => each.prefix === prefix && each.metric === metric)) throw new Refused('File exists');
+    routes.push({ prefix, via, device: found.name, protocol: options.get('proto') ?? 'boot', metric });
   };
   const execute = (line: string): void => {
     const [object, verb = '', ...words] = line.split(' ');
@@ -142,18 +154,37 @@ export function createFakeLinks(ownProtocol: number): FakeLinks {
         ...each,
         routes: routes
           .filter(({ device: of, protocol }) => of === each.name && protocol === String(ownProtocol))
-          .map(({ prefix, via }) => ({ prefix, via })),
+          .map(({ prefix, via, metric }) => ({ prefix, via, metric })),
       })),
     foreign(...lines) {
       for (const line of lines) execute(line);
     },
+    get looks() {
+      return looks;
+    },
     async look() {
+      looks += 1;
       if (world.broken !== undefined) throw new Error(world.broken);
       return world.links();
     },
     async isLocal(text) {
       return world.local.has(text) || [...devices.values()].some(({ addresses }) => addresses.includes(text));
     },
+    async taken(prefixes) {
+      if (world.broken !== undefined) throw new Error(world.broken);
+      const found = new Map<string, TakenRoute>();
+      for (const prefix of prefixes) {
+        const [best] = routes.filter((each) => each.prefix === prefix).sort((a, b) => a.metric - b.metric);
+        if (best === undefined) continue;
+        const { device: name, via, protocol, metric } = best;
+        found.set(
+          prefix,
+          name === undefined ? { discards: true } : { discards: false, device: name, via, protocol, metric },
+        );
+      }
+      return found;
+    },
+    names: () => [...devices.keys()],
     async run(lines) {
       await new Promise((resolve) => setImmediate(resolve));
       if (world.broken !== undefined) throw new Error(world.broken);
@@ -176,7 +207,9 @@ export function createFakeLinks(ownProtocol: number): FakeLinks {
 
 /** Words that stand in front of a value. */
 const named = new Set(
-  'name dev type mtu group alias addrgenmode local remote ttl hoplimit key id dstport via proto encaplimit'.split(' '),
+  'name dev type mtu group alias addrgenmode local remote ttl hoplimit key ikey okey id dstport via proto metric encaplimit'.split(
+    ' ',
+  ),
 );
 
 function optionsOf(words: readonly string[]): Map<string, string> {
@@ -190,8 +223,9 @@ function optionsOf(words: readonly string[]): Map<string, string> {
 
 /** As ip(8) lists them. */
 function detailsOf(kind: string, options: ReadonlyMap<string, string>): Record<string, unknown> {
-  const key = options.get('key');
-  const octets = key === undefined ? undefined : [24, 16, 8, 0].map((shift) => (Number(key) >>> shift) & 255).join('.');
+  const octetsOf = (key: string | undefined): string | undefined =>
+    key === undefined ? undefined : [24, 16, 8, 0].map((shift) => (Number(key) >>> shift) & 255).join('.');
+  const [ikey, okey] = ['ikey', 'okey'].map((name) => octetsOf(options.get(name) ?? options.get('key')));
   const remote = options.get('remote');
   const hops = Number(options.get('ttl') ?? options.get('hoplimit'));
   if (kind === 'geneve')
@@ -200,13 +234,14 @@ function detailsOf(kind: string, options: ReadonlyMap<string, string>): Record<s
     local: options.get('local'),
     remote,
     ttl: hops,
-    ...(octets !== undefined && { ikey: octets, okey: octets }),
+    ...(ikey !== undefined && { ikey }),
+    ...(okey !== undefined && { okey }),
     ...(options.get('encaplimit') === 'none' && { ip6_tnl_f_ign_encap_limit: true }),
   };
 }
 
 function identityOf(kind: string | undefined, details: Record<string, unknown>): string {
-  return JSON.stringify([kind, details.id, details.local, details.remote, details.ikey]);
+  return JSON.stringify([kind, details.id, details.port, details.local, details.remote, details.ikey]);
 }
 
 /** The other address of a pair. */

@@ -1,5 +1,5 @@
 /** Reads what `ip -json` lists. Owns the names of its fields; what it does not know it leaves aside. */
-import type { Link, Route } from './port.ts';
+import type { Link, Route, TakenRoute } from './port.ts';
 
 export type IpRecord = Readonly<Record<string, unknown>>;
 
@@ -12,7 +12,7 @@ export function readLinks(links: readonly IpRecord[], routes: readonly IpRecord[
     // The main table is the one that is not named.
     if (device === undefined || prefix === undefined || record.table !== undefined) continue;
     const known = byDevice.get(device);
-    const route = { prefix, via: text(record.gateway) };
+    const route = { prefix, via: text(record.gateway), metric: metricOf(record) };
     if (known) known.push(route);
     else byDevice.set(device, [route]);
   }
@@ -20,6 +20,15 @@ export function readLinks(links: readonly IpRecord[], routes: readonly IpRecord[
     const name = text(record.ifname);
     return name === undefined ? [] : [linkOf(name, record, byDevice.get(name) ?? [])];
   });
+}
+
+/** Of `ip -json -details route get fibmatch`: the route, with the subnet that it is for. Undefined: not of the main table. */
+export function readTaken(record: IpRecord): { readonly prefix: string; readonly route: TakenRoute } | undefined {
+  const prefix = routePrefix(text(record.dst));
+  if (prefix === undefined || (record.table !== undefined && record.table !== 'main')) return undefined;
+  const [hop = record] = Array.isArray(record.nexthops) ? (record.nexthops as IpRecord[]) : [];
+  const [device, via, protocol] = [text(hop.dev), text(hop.gateway), text(record.protocol) ?? 'boot'];
+  return { prefix, route: { discards: false, device, via, protocol, metric: metricOf(record) } };
 }
 
 function linkOf(name: string, record: IpRecord, routes: readonly Route[]): Link {
@@ -40,6 +49,11 @@ function linkOf(name: string, record: IpRecord, routes: readonly Route[]): Link 
     }),
     routes,
   };
+}
+
+/** IPv4's 0 is not listed. */
+function metricOf({ metric }: IpRecord): number {
+  return typeof metric === 'number' ? metric : 0;
 }
 
 /** A single address is listed without its length. */

@@ -22,6 +22,8 @@ export function runNft(args: readonly string[], input: string): Promise<CommandO
     const child = spawn('nft', args, {
       stdio: ['pipe', 'pipe', 'pipe'],
       timeout: patienceMilliseconds,
+      // Its words are read.
+      env: { ...process.env, LC_ALL: 'C' },
       killSignal: 'SIGKILL',
     });
     const output: Buffer[] = [];

@@ -25,6 +25,9 @@ export interface FakeNft {
   /** Everything in a table but what a chain of that name holds, in one canonical text. */
   dump(table: string, exceptChain?: string): string;
   readonly transactions: number;
+  /** Undefined: what is asked for is listed; else that is said instead. */
+  refuseListing: string | undefined;
+  readonly listings: number;
 }
 
 const tableName = 'levee';
@@ -39,6 +42,7 @@ export function createFakeNft(): FakeNft {
   let generation = 1;
   let foreignTouched = false;
   let transactions = 0;
+  let listings = 0;
 
   const run = (text: string, keep: boolean): NftResult => {
     const next: Tables = structuredClone(tables);
@@ -79,6 +83,10 @@ export function createFakeNft(): FakeNft {
     get transactions() {
       return transactions;
     },
+    refuseListing: undefined,
+    get listings() {
+      return listings;
+    },
     open() {
       const driver: NftDriver = {
         name: 'fake',
@@ -91,7 +99,11 @@ export function createFakeNft(): FakeNft {
           return result;
         },
         check: async (text) => run(text, false),
-        list: async (what) => list(tables, what),
+        async list(what) {
+          listings += 1;
+          if (world.refuseListing !== undefined) return { ok: false, message: world.refuseListing };
+          return list(tables, what);
+        },
         close: async () => undefined,
       };
       const own = (): FakeTable | undefined => tables.get(tableName);
