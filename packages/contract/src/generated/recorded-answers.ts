@@ -496,7 +496,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "vectors": [
         "udp-amplification-dns"
       ],
-      "started_at": "2025-04-13T07:00:00.000Z",
+      "started_at": "2025-04-13T06:00:00.000Z",
       "last_reported_at": "2026-01-31T12:00:00.000Z",
       "peak_pps": 1250000,
       "peak_bps": 9800000000,
@@ -577,7 +577,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "description": "Answers each new TCP connection in the server's place, by SYN cookies, and hands it over once the client has answered back: SYNs from forged addresses never reach the server. Packets with combinations of flags that no TCP sends are discarded.",
       "limits": [
         "Connections from real addresses pass, however many; ratelimit and rules bound them.",
-        "The router takes part in the handshake: window scaling, timestamps and selective acknowledgements are negotiated, and only with clients that have timestamps; other options, such as ECN, Fast Open and Multipath TCP, are not."
+        "The router takes part in the handshake. Clients with timestamps get window scaling and selective acknowledgements; others, which Windows is by default, get neither: a window of 64 KiB makes their transfers over long ways slow, and losses cost more. Other options, such as ECN, Fast Open and Multipath TCP, are not negotiated."
       ],
       "families": [
         "ipv4",
@@ -610,8 +610,8 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "label": "TCP only of known connections",
       "description": "Passes TCP packets only of connections whose handshake the router has seen in both directions; floods of stray ACK, SYN-ACK, RST and data packets are discarded, and so are combinations of flags that no TCP sends.",
       "limits": [
-        "SYNs pass, 100 a second of one source and 2000 to one address: against a flood of them use tcp-syn-protect, as above these limits wanted ones are lost too.",
-        "For 10 seconds after it is switched on, packets of connections that ran before pass, 5000 a second, and so does a flood of their like."
+        "One source may send 100 SYNs a second (300 at once).",
+        "A connection that ran before and is silent in these seconds goes on only when the server sends first."
       ],
       "families": [
         "ipv4",
@@ -766,7 +766,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "vectors": [
         "udp-amplification-dns"
       ],
-      "started_at": "2025-04-13T07:00:00.000Z",
+      "started_at": "2025-04-13T06:00:00.000Z",
       "last_reported_at": "2026-01-31T12:00:00.000Z",
       "peak_pps": 1250000,
       "peak_bps": 9800000000,
@@ -801,7 +801,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "description": "Answers each new TCP connection in the server's place, by SYN cookies, and hands it over once the client has answered back: SYNs from forged addresses never reach the server. Packets with combinations of flags that no TCP sends are discarded.",
       "limits": [
         "Connections from real addresses pass, however many; ratelimit and rules bound them.",
-        "The router takes part in the handshake: window scaling, timestamps and selective acknowledgements are negotiated, and only with clients that have timestamps; other options, such as ECN, Fast Open and Multipath TCP, are not."
+        "The router takes part in the handshake. Clients with timestamps get window scaling and selective acknowledgements; others, which Windows is by default, get neither: a window of 64 KiB makes their transfers over long ways slow, and losses cost more. Other options, such as ECN, Fast Open and Multipath TCP, are not negotiated."
       ],
       "families": [
         "ipv4",
@@ -834,8 +834,8 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "label": "TCP only of known connections",
       "description": "Passes TCP packets only of connections whose handshake the router has seen in both directions; floods of stray ACK, SYN-ACK, RST and data packets are discarded, and so are combinations of flags that no TCP sends.",
       "limits": [
-        "SYNs pass, 100 a second of one source and 2000 to one address: against a flood of them use tcp-syn-protect, as above these limits wanted ones are lost too.",
-        "For 10 seconds after it is switched on, packets of connections that ran before pass, 5000 a second, and so does a flood of their like."
+        "One source may send 100 SYNs a second (300 at once).",
+        "A connection that ran before and is silent in these seconds goes on only when the server sends first."
       ],
       "families": [
         "ipv4",
@@ -1181,7 +1181,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa028",
       "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
       "event": "flowrule.proposed",
-      "event_id": "5f0c3a9e-15",
+      "event_id": "5f0c3a9e-13",
       "state": "pending",
       "created_at": "2026-01-31T12:00:00.000Z",
       "next_attempt_at": "2026-01-31T12:00:00.000Z",
@@ -1197,7 +1197,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa029",
       "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
       "event": "rdns.active",
-      "event_id": "5f0c3a9e-14",
+      "event_id": "5f0c3a9e-12",
       "state": "pending",
       "created_at": "2026-01-31T12:00:00.000Z",
       "next_attempt_at": "2026-01-31T12:00:00.000Z",
@@ -1238,7 +1238,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "vectors": [
         "udp-amplification-dns"
       ],
-      "started_at": "2025-04-13T07:00:00.000Z",
+      "started_at": "2025-04-13T06:00:00.000Z",
       "last_reported_at": "2026-01-31T12:00:00.000Z",
       "peak_pps": 1250000,
       "peak_bps": 9800000000,
@@ -1253,7 +1253,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       ],
       "samples": [
         {
-          "at": "2025-04-13T07:00:00.000Z",
+          "at": "2025-04-13T06:00:00.000Z",
           "pps": 1250000,
           "bps": 9800000000
         }
@@ -1263,7 +1263,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       ]
     }
   ],
-  "readEvents": "retry: 2000\n\nid: 5f0c3a9e-0\n\nid: 5f0c3a9e-1\nevent: attack.started\ndata: {\"id\":\"5f0c3a9e-1\",\"type\":\"attack.started\",\"timestamp\":\"2026-01-31T12:00:00.000Z\",\"data\":{\"uuid\":\"01890a5d-ac96-774b-bcce-b302099aa005\",\"owner_uuid\":\"01890a5d-ac96-774b-bcce-b302099a8057\",\"dst\":\"203.0.113.7\",\"state\":\"ongoing\",\"source\":\"scrubbing-centre\",\"external_id\":\"incident-4711\",\"vectors\":[\"udp-amplification-dns\"],\"started_at\":\"2025-04-13T07:00:00.000Z\",\"last_reported_at\":\"2026-01-31T12:00:00.000Z\",\"peak_pps\":1250000,\"peak_bps\":9800000000,\"mitigation\":\"observe\",\"created_at\":\"2026-01-31T12:00:00.000Z\",\"updated_at\":\"2026-01-31T12:00:00.000Z\"}}\n\n",
+  "readEvents": "retry: 2000\n\nid: 5f0c3a9e-0\n\nid: 5f0c3a9e-1\nevent: attack.started\ndata: {\"id\":\"5f0c3a9e-1\",\"type\":\"attack.started\",\"timestamp\":\"2026-01-31T12:00:00.000Z\",\"data\":{\"uuid\":\"01890a5d-ac96-774b-bcce-b302099aa005\",\"owner_uuid\":\"01890a5d-ac96-774b-bcce-b302099a8057\",\"dst\":\"203.0.113.7\",\"state\":\"ongoing\",\"source\":\"scrubbing-centre\",\"external_id\":\"incident-4711\",\"vectors\":[\"udp-amplification-dns\"],\"started_at\":\"2025-04-13T06:00:00.000Z\",\"last_reported_at\":\"2026-01-31T12:00:00.000Z\",\"peak_pps\":1250000,\"peak_bps\":9800000000,\"mitigation\":\"observe\",\"created_at\":\"2026-01-31T12:00:00.000Z\",\"updated_at\":\"2026-01-31T12:00:00.000Z\"}}\n\n",
   "readFilter": [
     {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa008",
@@ -1503,7 +1503,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "vectors": [
       "udp-amplification-dns"
     ],
-    "started_at": "2025-04-13T07:00:00.000Z",
+    "started_at": "2025-04-13T06:00:00.000Z",
     "last_reported_at": "2026-01-31T12:00:00.000Z",
     "peak_pps": 1250000,
     "peak_bps": 9800000000,
