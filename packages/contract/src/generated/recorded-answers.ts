@@ -1181,7 +1181,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa028",
       "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
       "event": "flowrule.proposed",
-      "event_id": "5f0c3a9e-13",
+      "event_id": "5f0c3a9e-12",
       "state": "pending",
       "created_at": "2026-01-31T12:00:00.000Z",
       "next_attempt_at": "2026-01-31T12:00:00.000Z",
@@ -1197,7 +1197,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa029",
       "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
       "event": "rdns.active",
-      "event_id": "5f0c3a9e-12",
+      "event_id": "5f0c3a9e-11",
       "state": "pending",
       "created_at": "2026-01-31T12:00:00.000Z",
       "next_attempt_at": "2026-01-31T12:00:00.000Z",
@@ -1608,12 +1608,14 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   "rotateWebhookSecret": {
     "uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
     "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
-    "state": "active",
+    "state": "failing",
+    "state_reason": "The last attempt: hooks.example.net refuses connections to port 443.",
     "url": "https://hooks.example.net/levee",
     "events": [
       "*"
     ],
     "disabled": false,
+    "failing_since": "2026-01-31T12:00:00.000Z",
     "former_secret_valid_until": "2026-02-01T12:00:00.000Z",
     "created_at": "2026-01-31T12:00:00.000Z",
     "updated_at": "2026-01-31T12:00:00.000Z",

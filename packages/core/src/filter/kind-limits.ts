@@ -13,7 +13,7 @@ const crowds =
 const attackersStay =
   `For ${settlingSeconds} seconds after it is switched on, whoever sends what fits a running session is taken for one, and stays so ` +
   "while he sends: switch the filter on before an attack, or stop that attack's sources by rules.";
-const learnsSources = `Over UDP, ${told(mostLearned)} sources of one address become known so at most.`;
+const learnsSources = `Over UDP, at most ${told(mostLearned)} sources become known so at one address.`;
 const learnsAnswered = `${told(settlingMeter.packetsPerSecond)} such packets a second pass; a connection counts once the server has answered.`;
 const laterFragments =
   'Later fragments of large packets pass unseen. A rule for ipv6-frag stops those of IPv6; a filter of kind udp-amplification ' +
