@@ -30,7 +30,7 @@ export function createLines(name: string, device: WantedDevice): readonly string
 
 /** The device stays, and with it its addresses and routes. The MTU has to be said: the kernel would work it out anew. */
 export function changeLine(name: string, device: WantedDevice): string {
-  return `link change dev ${name} mtu ${device.sizes.mtu} type ${kindWords(device)}`;
+  return `link change dev ${name} mtu ${device.sizes.mtu} type ${kindWords(device).replace(portWords, '')}`;
 }
 
 export function mtuLine(name: string, device: WantedDevice): string {
@@ -68,9 +68,12 @@ export function routeLine(verb: 'add' | 'del', name: string, { prefix, via, metr
   return `route ${verb} ${prefix}${way} dev ${name} proto ${routeProtocol} metric ${metric}`;
 }
 
+/** A change that names a port is refused, even if it is the one that the device has. */
+const portWords = ` dstport ${geneveUdpPort}`;
+
 function kindWords({ kind, local, remote, number }: WantedDevice): string {
   // The device knows no address of its own: what it sends gets one by the table (tunnel-table.ts).
-  if (kind === 'geneve') return `geneve id ${number} remote ${remote} ttl ${timeToLive} dstport ${geneveUdpPort}`;
+  if (kind === 'geneve') return `geneve id ${number} remote ${remote} ttl ${timeToLive}${portWords}`;
   const key = number === undefined ? '' : ` key ${number}`;
   return kind === 'gre'
     ? `gre local ${local} remote ${remote} ttl ${timeToLive}${key}`

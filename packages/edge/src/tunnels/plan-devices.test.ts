@@ -79,6 +79,10 @@ test('another endpoint, MTU, address, route or a device that is down takes a com
   assert.deepEqual(linesOf(plan(links, { ...tunnel, endpoint: '198.51.100.99' })), [
     `link change dev ${name} mtu 1472 type gre local 203.0.113.1 remote 198.51.100.99 ttl 64 key 1`,
   ]);
+  const geneve = tunnelOf(2, { type: 'Geneve' });
+  assert.deepEqual(linesOf(plan(await withTunnels(geneve), { ...geneve, endpoint: '198.51.100.99' })), [
+    `link change dev ${nameOf(geneve)} mtu 1450 type geneve id 2 remote 198.51.100.99 ttl 64`,
+  ]);
   assert.deepEqual(linesOf(plan(links, { ...tunnel, ips: ['10.200.2.0/24'] })), [
     `route del 10.200.1.0/24 via 10.255.1.1 dev ${name} proto 108 metric 10`,
     `route add 10.200.2.0/24 via 10.255.1.1 dev ${name} proto 108 metric 10`,
@@ -131,6 +135,8 @@ test('all that is set on a device is mended when somebody sets it otherwise', as
   const geneve = tunnelOf(3, { type: 'Geneve' });
   const all = [gre, ipv6, geneve];
   const [a, b, c] = all.map(nameOf) as [string, string, string];
+  const another = (name: string, kind: string, uuid: string) =>
+    `link delete dev ${name}; link add name ${name} mtu 1450 type ${kind}; link set dev ${name} alias ${uuid}`;
   for (const [meddling, first] of [
     [`link set dev ${a} alias theirs`, `link set dev ${a} alias ${gre.uuid}`],
     [`link set dev ${a} group 7`, `link set dev ${a} group ${deviceGroup}`],
@@ -144,15 +150,16 @@ test('all that is set on a device is mended when somebody sets it otherwise', as
       `link delete dev ${a}`,
     ],
     [`link change dev ${b} type ip6gre local 2001:db8::1 remote 2001:db8::9 hoplimit 64 key 2`, `link delete dev ${b}`],
-    [`link change dev ${c} type geneve id 3 remote 198.51.100.4 ttl inherit dstport 6081`, `link change dev ${c} `],
-    [`link change dev ${c} type geneve id 3 remote 198.51.100.4 ttl 64 dstport 7777`, `link delete dev ${c}`],
-    [`link change dev ${c} type geneve id 8 remote 198.51.100.4 ttl 64 dstport 6081`, `link delete dev ${c}`],
+    [`link change dev ${c} type geneve id 3 remote 198.51.100.4 ttl inherit`, `link change dev ${c} `],
+    [`link change dev ${c} type geneve id 3 remote 198.51.100.9 ttl 64`, `link change dev ${c} `],
+    [another(c, 'geneve id 3 remote 198.51.100.4 ttl 64 dstport 7777', geneve.uuid), `link delete dev ${c}`],
+    [another(c, 'geneve id 8 remote 198.51.100.4 ttl 64 dstport 6081', geneve.uuid), `link delete dev ${c}`],
     [`address del 10.255.1.0/31 dev ${a}`, `address add 10.255.1.0/31 dev ${a}`],
     [`route del 10.200.1.0/24 via 10.255.1.1 dev ${a} metric 10`, 'route add 10.200.1.0/24 '],
     [`link set dev ${a} down`, `address add fd00:0:0:1::/127 dev ${a}`],
   ] as const) {
     const links = await withTunnels(...all);
-    links.foreign(meddling);
+    links.foreign(...meddling.split('; '));
     const mending = plan(links, ...all);
     assert.ok(linesOf(mending)[0]?.startsWith(first), `${meddling}: ${linesOf(mending)}`);
     assert.deepEqual(await carryOut(links, mending), [], meddling);

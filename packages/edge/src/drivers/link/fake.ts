@@ -89,6 +89,11 @@ export function createFakeLinks(ownProtocol: number): FakeLinks {
     if (kind !== undefined) {
       const details = detailsOf(kind, options);
       if (found.kind !== kind) throw new Refused('Operation not supported');
+      if (kind === 'geneve') {
+        const stays = !options.has('dstport') && details.id === found.details.id;
+        if (!stays) throw new Refused('Changing VNI, Port, endpoint IP address family attributes are not supported.');
+        details.port = found.details.port;
+      }
       assertFree(kind, details, name);
       found.details = details;
     }
