@@ -5,6 +5,7 @@
  */
 
 import { type Entry, isFilter } from '@levee/core/filter/entry.ts';
+import { type FilterScope, trackedScopesOf } from '@levee/core/filter/scope.ts';
 import type { Verdict } from '@levee/core/firewall/evaluate.ts';
 import type { Packet } from '@levee/core/firewall/packet.ts';
 import type { ConnectionState } from '@levee/core/firewall/rule.ts';
@@ -156,13 +157,18 @@ export class Flow {
   }
 }
 
-/** For certain: some rule or filter in force that any packet to the server may meet looks at its connection. */
+/** For certain: some rule or filter in force has fragments of UDP to the server put together. */
 function isTracked(entries: readonly Entry[], family: 4 | 6, server: bigint): boolean {
   const address = { family, value: server, length: family === 4 ? 32 : 128 };
   return entries.some((entry) => {
     if (!covers(entry.dst, address)) return false;
-    if (isFilter(entry)) return entry.kind.enforcement?.tracking === 'flows';
+    // Whichever ports it looks at: fragments show none.
+    if (isFilter(entry)) return entry.src === undefined && trackedScopesOf(entry).some(isOfUdp);
     const { connectionState, disabled, packetType, packetLengthBytes } = entry;
     return connectionState !== undefined && !disabled && packetType === undefined && packetLengthBytes === undefined;
   });
+}
+
+function isOfUdp({ transport }: FilterScope): boolean {
+  return transport === 'udp';
 }

@@ -50,10 +50,12 @@ export interface FilterKind {
 /** How a kind is enforced: its meaning, its form for the kernel, and packets that both are held to. */
 export interface KindEnforcement {
   /**
-   * What conntrack must see of the destination's traffic. `flows`: all of it. `all but SYNs`: those to the filter's TCP
-   * ports are kept from it, as a SYN proxy needs; the rest is seen.
+   * What conntrack must see of the traffic that the filter looks at, and of what goes back. `flows`: all of it. `all but SYNs`:
+   * those to the filter's TCP ports are kept from it, as a SYN proxy needs; the rest is seen.
    */
   readonly tracking: 'nothing' | 'flows' | 'all but SYNs';
+  /** The transports that `tracking` is about; absent: all of the kind's. */
+  readonly tracks?: readonly FilterTransport[];
   /**
    * For the first seconds in force, what only memory could vouch for passes, and is learned where the kind says so: flows
    * that ran before must not break. What is wrong by its form is discarded from the first moment on.

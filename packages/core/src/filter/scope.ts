@@ -13,6 +13,14 @@ export interface FilterScope {
   readonly destinationPorts: readonly PortRange[] | undefined;
 }
 
+/** Those of whose connections the router has to know. */
+export function trackedScopesOf(filter: Filter): FilterScope[] {
+  const { enforcement, transports } = filter.kind;
+  if (enforcement === undefined || enforcement.tracking === 'nothing') return [];
+  const tracked = enforcement.tracks ?? transports;
+  return scopesOf(filter).filter(({ transport }) => tracked.includes(transport));
+}
+
 export function scopesOf(filter: Filter): FilterScope[] {
   const { kind } = filter;
   const scopes: FilterScope[] = [];

@@ -4,9 +4,8 @@
  * Never renders commands, and never looks at prefixes that the change cannot reach.
  */
 import { compareEntries, type Entry, isFilter } from '../filter/entry.ts';
-import { formatAddress } from '../net/address.ts';
 import type { Family, Prefix } from '../net/prefix.ts';
-import { asksIngress, needsConntrack, standsAt } from './entry-text.ts';
+import { asksIngress, standsAt } from './entry-text.ts';
 import { exchangeLayouts } from './exchange-layouts.ts';
 import { exchangeProgram } from './exchange-program.ts';
 import type { Journal } from './journal.ts';
@@ -20,21 +19,13 @@ import {
   synDispatchChain,
   synMap,
   trackChain,
-  trackedSet,
 } from './names.ts';
-import {
-  destinationChains,
-  dispatchLines,
-  families,
-  outputLines,
-  trackedSetDefinition,
-  trackingLines,
-  trackLines,
-} from './skeleton.ts';
+import { destinationChains, dispatchLines, families, outputLines, trackingLines, trackLines } from './skeleton.ts';
 import type { State } from './state.ts';
 import { exchangeSynChains } from './syn-chains.ts';
+import { exchangeTrackedChains, exchangeTracking } from './tracking.ts';
 import type { Transaction } from './transaction.ts';
-import { countLength, type Work } from './work.ts';
+import type { Work } from './work.ts';
 
 export interface Delta {
   readonly upsert: Iterable<Entry>;
@@ -48,9 +39,9 @@ interface Touched {
   readonly coming: Entry[];
 }
 
-/** The prefixes whose traffic conntrack sees from now on. */
+/** The prefixes of whose traffic conntrack sees more from now on. */
 export function applyDelta(state: State, delta: Delta, journal: Journal, transaction: Transaction): Prefix[] {
-  const work: Work = { state, journal, transaction, trackedBefore: new Map() };
+  const work: Work = { state, journal, transaction, beginsTracking: [], trackedUses: new Map() };
   const fixedBefore = variableChains(state);
   const needsBefore = new Map(state.needs);
   const touched = exchangeEntries(work, delta);
@@ -63,9 +54,7 @@ export function applyDelta(state: State, delta: Delta, journal: Journal, transac
     const before = fixedBefore.get(name);
     if (before?.join('\n') !== lines.join('\n')) transaction.changeChain(name, lines);
   }
-  return [...work.trackedBefore].flatMap(([key, { prefix, tracked }]) =>
-    !tracked && state.stateful.has(key) ? [prefix] : [],
-  );
+  return work.beginsTracking;
 }
 
 /** The chains whose lines follow from which prefix lengths are in use; they exist from the table's beginning on. */
@@ -126,23 +115,11 @@ function takesPart(state: State, entry: Entry): boolean {
 
 /** What one entry adds to, or takes from, the table beside its chains. */
 function countNeeds(work: Work, entry: Entry, difference: 1 | -1): void {
-  const { state, journal, transaction } = work;
+  const { state, journal } = work;
   if (asksIngress(entry)) journal.count(state.needs, 'ingress', difference);
   if (!isFilter(entry) && entry.protocol === 'ipv6-frag' && entry.dst.family === 6) {
     journal.count(state.needs, 'fragment marks', difference);
   }
-  if (!needsConntrack(entry)) return;
-  const key = prefixKey(entry.dst);
-  const before = state.stateful.get(key) ?? 0;
-  if (!work.trackedBefore.has(key)) work.trackedBefore.set(key, { prefix: entry.dst, tracked: before > 0 });
-  journal.count(state.stateful, key, difference);
-  const after = before + difference;
-  if (before !== 0 && after !== 0) return;
-  const { family, length } = entry.dst;
-  countLength(work, state.trackedLengths, entry.dst, difference, trackedSetDefinition(family, length));
-  const element = formatAddress(entry.dst);
-  if (after === 0) transaction.removeElement(trackedSet(family, length), element);
-  else transaction.addElement(trackedSet(family, length), element);
 }
 
 /** Prefixes above one that appeared or went: they may have become inner ones, or leaves. */
@@ -155,10 +132,12 @@ function exchangeSites(work: Work, touched: ReadonlyMap<string, Touched>): Site[
     const entries = coming.length > 0 ? [...kept, ...coming].sort(compareEntries) : kept;
     work.journal.putPrefix(sites, prefix, entries.length > 0 ? { key, prefix, entries } : undefined);
     exchangeSynChains(work, { key, prefix, entries }, before?.entries ?? []);
+    exchangeTracking(work, { key, prefix, entries }, before?.entries ?? []);
     if ((before === undefined) === (entries.length === 0)) continue;
     const parent = sites.covering(prefix).findLast((entry) => entry.prefix.length < prefix.length);
     if (parent) parents.push(parent.value);
   }
+  exchangeTrackedChains(work);
   return parents;
 }
 

@@ -230,11 +230,11 @@ describe('plans', () => {
 
   it('the mark is replaced in the same transaction, digit for digit', () => {
     const { compiler, text } = loaded(first);
-    assert.match(text, /add chain inet levee mark_5 \{\n@nh,0,8 0 comment "0123456789abcdef"\n\}/);
+    assert.match(text, /add chain inet levee mark_6 \{\n@nh,0,8 0 comment "0123456789abcdef"\n\}/);
     const change = compiler.change({ upsert: more, remove: [] }, 'ffffffff00000001').text;
     assert.match(
       change,
-      /flush chain inet levee mark_5\nadd chain inet levee mark_5 \{\n@nh,0,8 0 comment "ffffffff00000001"\n\}/,
+      /flush chain inet levee mark_6\nadd chain inet levee mark_6 \{\n@nh,0,8 0 comment "ffffffff00000001"\n\}/,
     );
     assert.throws(() => compiler.change({ upsert: [udp(9, '::1', 9)], remove: [] }, '} flush ruleset'), /mark/);
   });

@@ -15,6 +15,7 @@ import { opensForClients, proxiedFlowsText } from './proxied-flows.ts';
 import type { Plane } from './rule-text.ts';
 import { fixedChains, fixedElements, fixedSets, hookDeclarations, markCommands } from './skeleton.ts';
 import { emptyState, holdersOf, isShared, type State } from './state.ts';
+import { isWithin } from './tracking.ts';
 import { Transaction } from './transaction.ts';
 import { addSet } from './work.ts';
 
@@ -96,7 +97,10 @@ export function createCompiler(options: CompilerOptions = {}): Compiler {
     const frame = new Map([...fixed, ...variableChains(fresh)]);
     const own = transaction.replaceText(markCommands(mark), frame, hookDeclarations(ingressDevices));
     const text = `${fresh.synLengths.size > 0 ? proxiedFlowsText() : ''}${own}`;
-    const beginsTracking = tracked.filter((prefix) => !state.stateful.has(prefixKey(prefix)));
+    const beginsTracking = tracked.filter((prefix) => {
+      const key = prefixKey(prefix);
+      return !isWithin(fresh.tracked.get(key) ?? [], state.tracked.get(key) ?? []);
+    });
     return planOf({ text, flushedChains: countedChains(state), beginsTracking }, () => {
       state = fresh;
       loaded = true;

@@ -41,10 +41,3 @@ export function countingChain(entry: Entry): string | undefined {
 export function ownProgram(entry: Entry): FilterProgram {
   return isFilter(entry) ? filterProgram(entry) : { sets: [], chains: ownChains(entry) };
 }
-
-/** Whether conntrack must see the traffic of the entry's destination. */
-export function needsConntrack(entry: Entry): boolean {
-  if (!standsAt(entry, 'forward')) return false;
-  if (isFilter(entry)) return entry.kind.enforcement?.tracking !== 'nothing';
-  return entry.connectionState !== undefined;
-}

@@ -4,22 +4,16 @@
  * Never looks at other filters: order and merging are the layout's.
  */
 import type { Filter } from '../filter/filter.ts';
-import {
-  type FilterTransport,
-  type KindEnforcement,
-  type KindMeter,
-  mostRemembered,
-  settlingSeconds,
-} from '../filter/filter-kind.ts';
+import { type KindEnforcement, type KindMeter, mostRemembered, settlingSeconds } from '../filter/filter-kind.ts';
 import { mostApart, placeSeconds, sharedBound } from '../filter/meter-bounds.ts';
 import { sourceBits } from '../filter/one-source.ts';
-import { type FilterScope, scopesOf } from '../filter/scope.ts';
+import { scopesOf } from '../filter/scope.ts';
 import { formatAddress } from '../net/address.ts';
 import { type Family, familyBits, type Prefix } from '../net/prefix.ts';
-import { areMany, kindPortsCondition } from './kind-ports.ts';
 import { type AskedMeter, withMeterChains } from './meter-chains.ts';
 import { filterChain, filterSet } from './names.ts';
-import { destinationPortCondition, type OwnChain, sourceConditions, sourcePortCondition } from './rule-text.ts';
+import type { OwnChain } from './rule-text.ts';
+import { scopeConditions } from './scope-text.ts';
 import type { SetDefinition } from './transaction.ts';
 
 /** A set that packets write to, bounded and timed, or the one that says that the filter settles. */
@@ -156,33 +150,6 @@ function openingChains(filter: Filter, { meters, openings }: KindEnforcement): O
 function discardOf({ uuid }: Filter): string {
   return `goto ${filterChain('discard', uuid)}`;
 }
-
-/** Where the packet is looked at, one entry an alternative. */
-export function scopeConditions(filter: Filter, scope: FilterScope): string[][] {
-  const source = filter.src === undefined ? [] : sourceConditions(filter.src);
-  const number = transportNumbers[scope.transport](filter.dst.family);
-  const found: string[][] = [];
-  for (const from of portConditions(filter, scope, 'src')) {
-    for (const to of portConditions(filter, scope, 'dst')) {
-      found.push([`meta l4proto ${number}`, ...from, ...to, ...source]);
-    }
-  }
-  return found;
-}
-
-/** One entry an alternative; many ports are the kind's own, and one look-up. */
-function portConditions(filter: Filter, scope: FilterScope, side: 'src' | 'dst'): string[][] {
-  const ranges = side === 'src' ? scope.sourcePorts : scope.destinationPorts;
-  if (ranges === undefined) return [[]];
-  if (areMany(ranges)) return [[kindPortsCondition(filter.kind.id, scope.transport, side)]];
-  return ranges.map((range) => [side === 'src' ? sourcePortCondition(range) : destinationPortCondition(range)]);
-}
-
-const transportNumbers: Record<FilterTransport, (family: Family) => number> = {
-  tcp: () => 6,
-  udp: () => 17,
-  icmp: (family) => (family === 4 ? 1 : 58),
-};
 
 /**
  * Bytes: nft's `mbytes` are 2^20. What is limited is the IP packet, without the frame around it. The bucket holds what

@@ -9,7 +9,7 @@ import { filterSet } from './names.ts';
 import { kernelObstacle } from './testing/kernel-table.ts';
 import { inside, outside, RoutedPath } from './testing/routed-path.ts';
 import { testFilter } from './testing/test-filter.ts';
-import { proxyKind, rememberingKind } from './testing/test-kinds.ts';
+import { answeredKind, establishedKind, proxyKind, rememberingKind } from './testing/test-kinds.ts';
 import { testRule } from './testing/test-rule.ts';
 
 const mark = '00000000000000ab';
@@ -29,6 +29,14 @@ function listening(ports: readonly number[]): string {
       await new Promise((done) => createServer((socket) => socket.on('error', () => {})).listen(port, '::', done));
     }
     console.log('ready');`;
+}
+
+/** Prints the length of each datagram. */
+function receiving(address: string, port: number): string {
+  return `import { createSocket } from 'node:dgram';
+    const socket = createSocket('${address.includes(':') ? 'udp6' : 'udp4'}');
+    socket.on('message', (message) => console.log(message.length));
+    socket.bind(${port}, '${address}', () => console.log('ready'));`;
 }
 
 /** Sends one datagram, filled with these octets. */
@@ -63,24 +71,46 @@ describe('filters in the kernel', { skip: kernelObstacle() ?? false }, () => {
   }
 
   for (const family of [4, 6] as const) {
-    it(`IPv${family}: conntrack sees no SYN to the ports of a proxy, of the narrow prefix or the wide one, and all else`, () => {
+    it(`IPv${family}: conntrack sees what filters of the narrow prefix or the wide one look at, but a proxy's SYNs, and no more`, () => {
       const [mine, other] = inside[family];
       const wide = family === 4 ? '203.0.113.0/24' : '2001:db8:b::/64';
+      const on = (port: number) => ({ destinationPorts: { start: port, end: port } });
       load(
-        testFilter(1, mine, proxyKind, { destinationPorts: { start: 443, end: 443 } }),
-        testFilter(2, wide, proxyKind, { destinationPorts: { start: 80, end: 80 } }),
+        testFilter(1, mine, proxyKind, on(443)),
+        testFilter(2, wide, proxyKind, on(80)),
+        testFilter(3, mine, establishedKind, on(8080)),
       );
+      const rows = ['dport', 'sport'].flatMap((side) => servers.map((port) => `tcp ${side} ${port}`));
+      // Of FIN, SYN, RST and ACK, SYN alone; state untracked is 64, new 8.
+      const columns = ['== 2 ct state 64', '== 2 ct state 8', '!= 2 ct state 64', '!= 2 ct state 2'];
       const seen = counting(
         'forward priority -5',
-        // Of FIN, SYN, RST and ACK, SYN alone; state untracked is 64, new 8.
-        ...servers.map((port) => `tcp dport ${port} @th,88,24 & 0x17 == 2 ct state 64`),
-        ...servers.map((port) => `tcp dport ${port} @th,88,24 & 0x17 == 2 ct state 8`),
-        '@th,88,24 & 0x17 != 2 ct state 64',
+        ...rows.flatMap((row) => columns.map((column) => `${row} @th,88,24 & 0x17 ${column}`)),
       );
+      /** By row, which columns have counted. */
+      const found = () => {
+        const counts = seen().map((count) => (count > 0 ? 'x' : '-'));
+        return rows.map((_, index) => counts.slice(4 * index, 4 * index + 4).join(''));
+      };
       for (const port of servers) assert.equal(path.run(path.outside, connecting(mine, port)), 'yes');
-      assert.deepEqual(seen(), [1, 1, 0, 0, 0, 1, 0]);
+      assert.deepEqual(found(), ['x--x', 'x--x', '-x-x', '---x', '---x', '---x']);
       for (const port of servers) assert.equal(path.run(path.outside, connecting(other, port)), 'yes');
-      assert.deepEqual(seen(), [2, 1, 0, 0, 1, 2, 0]);
+      assert.deepEqual(found(), ['x--x', 'x-xx', 'xxxx', '---x', '--xx', '--xx']);
+    });
+
+    it(`IPv${family}: fragments are put together or not by their transport, as they show no ports`, async () => {
+      const [mine] = inside[family];
+      const datagrams = await path.start(path.inside, receiving(mine, 4000));
+      const seen = counting('forward priority -5', 'meta l4proto 17 ct state 64', 'meta l4proto 17 ct state 8');
+      load(testFilter(1, mine, proxyKind));
+      path.run(path.outside, sending(mine, 4000, 4000));
+      assert.equal((await datagrams.next()).value, '4000');
+      assert.deepEqual(seen(), [3, 0]);
+      // It looks at another port than the datagram's.
+      load(testFilter(1, mine, answeredKind, { destinationPorts: { start: 9, end: 9 } }));
+      path.run(path.outside, sending(mine, 4000, 4000));
+      assert.equal((await datagrams.next()).value, '4000');
+      assert.deepEqual(seen(), [3, 1]);
     });
   }
 
@@ -95,7 +125,7 @@ describe('filters in the kernel', { skip: kernelObstacle() ?? false }, () => {
   it('src narrows which SYNs conntrack does not see', () => {
     const [mine] = inside[4];
     const elsewhere = { family: 4, start: 0x0a000000n, end: 0x0a0000ffn } as const;
-    load(testFilter(1, mine, proxyKind, { src: elsewhere }));
+    load(testFilter(1, mine, proxyKind, { src: elsewhere }), testFilter(2, mine, establishedKind));
     const seen = counting('forward priority -5', 'tcp dport 80 @th,88,24 & 0x17 == 2 ct state 64');
     assert.equal(path.run(path.outside, connecting(mine, 80)), 'yes');
     assert.deepEqual(seen(), [0]);

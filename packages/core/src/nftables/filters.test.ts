@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { filterKinds } from '../filter/catalogue.ts';
 import type { Entry } from '../filter/entry.ts';
 import type { Filter } from '../filter/filter.ts';
 import type { FilterKind } from '../filter/filter-kind.ts';
@@ -11,7 +12,7 @@ import { filterProgram } from './filter-text.ts';
 import { kindPortSets, kindPortsCondition } from './kind-ports.ts';
 import { filterSet } from './names.ts';
 import { testFilter } from './testing/test-filter.ts';
-import { proxyKind, rememberingKind, unenforcedKind } from './testing/test-kinds.ts';
+import { answeredKind, establishedKind, proxyKind, rememberingKind, unenforcedKind } from './testing/test-kinds.ts';
 import { testRule } from './testing/test-rule.ts';
 
 const mark = '0123456789abcdef';
@@ -216,22 +217,96 @@ describe('what belongs to one filter alone', () => {
 });
 
 describe('what a filter makes conntrack see', () => {
-  const tracked = (text: string) => /\nset t4_32 \{\ntype ipv4_addr\nelements = \{ ([^}]*) \}/.exec(text)?.[1];
+  /** By prefix: the lines of the chain to which packets to it are sent, or `all`. */
+  const tracked = (text: string, map = 'td4_32') => {
+    const elements = new RegExp(`\\nmap ${map} \\{\\n[^}]*elements = \\{ ([^}]*) \\}`).exec(text)?.[1] ?? '';
+    return new Map(
+      elements.split(',\n').map((element): [string, readonly string[] | string] => {
+        const [, address = '', verdict = ''] = /^(\S+) : (.*)$/.exec(element) ?? [];
+        return [address, verdict === 'goto track' ? 'all' : (chain(text, verdict.replace('jump ', '')) ?? [])];
+      }),
+    );
+  };
+  const fragments4 = '@nh,48,16 & 0x3fff != 0';
 
-  it('is its destination, as long as a filter or a rule needs it', () => {
+  it('is what it looks at, and what goes back', () => {
+    const filter = testFilter(1, '203.0.113.7', proxyKind, {
+      src: { family: 4, start: 1n << 24n, end: (2n << 24n) - 1n },
+    });
+    const { text } = loaded([filter, testFilter(2, '203.0.113.8', dns)]);
+    const ports = [443, 80, 8443];
+    assert.deepEqual(
+      [...tracked(text)],
+      [
+        [
+          '203.0.113.7',
+          [
+            `${fragments4} meta l4proto 6 @nh,96,8 0x1 goto track`,
+            ...ports.map((port) => `meta l4proto 6 @th,8,24 & 0xffff == ${port} @nh,96,8 0x1 goto track`),
+          ],
+        ],
+      ],
+    );
+    const back = [80, 443, 8443].map((port) => `@th,0,24 & 0xffff00 == 0x${(port * 256).toString(16)} @nh,128,8 0x1`);
+    assert.deepEqual(
+      [...tracked(text, 'ts4_32')],
+      [
+        [
+          '203.0.113.7',
+          [
+            `${fragments4} meta l4proto 6 @nh,128,8 0x1 goto track`,
+            ...back.sort().map((conditions) => `meta l4proto 6 ${conditions} goto track`),
+          ],
+        ],
+      ],
+    );
+  });
+
+  it('is of IPv6 the fragments of a transport, whatever is behind their header, and no others', () => {
+    const { text } = loaded([testFilter(1, '2001:db8::7', answeredKind)]);
+    const lines = ['frag nexthdr 17 goto track', 'exthdr frag exists return', 'meta l4proto 17 goto track'];
+    assert.deepEqual([...tracked(text, 'td6_128').values()], [lines]);
+    assert.deepEqual([...tracked(text, 'ts6_128').values()], [lines]);
+  });
+
+  it('is nothing of the transports whose connections its kind does not go by', () => {
+    for (const kind of filterKinds.filter(({ enforcement }) => enforcement?.tracks !== undefined)) {
+      const { text } = loaded([testFilter(1, '203.0.113.7', kind)]);
+      assert.deepEqual(kind.enforcement?.tracks, ['tcp']);
+      for (const line of tracked(text).get('203.0.113.7') ?? []) assert.match(line, /meta l4proto 6/, kind.name);
+    }
+  });
+
+  it('is one chain for all prefixes of which it is the same, as long as there is one', () => {
+    const filters = [1, 2, 3].map((number) => testFilter(number, `203.0.113.${number}`, answeredKind));
+    const { compiler, text } = loaded(filters);
+    assert.equal([...text.matchAll(/\nchain t_/g)].length, 1);
+    const other = testFilter(3, '203.0.113.3', proxyKind);
+    const changed = compiler.change({ upsert: [other], remove: [filters[0]?.uuid ?? ''] }, mark);
+    // Ports stand on different sides, one way and back.
+    assert.equal([...changed.text.matchAll(/^add chain inet levee t_[0-9a-f]+$/gm)].length, 2);
+    assert.doesNotMatch(changed.text, /^delete chain inet levee t_/m);
+    changed.commit();
+    const last = compiler.change({ upsert: [], remove: [filters[1]?.uuid ?? ''] }, mark);
+    assert.equal([...last.text.matchAll(/^delete chain inet levee t_/gm)].length, 1);
+  });
+
+  it('is all of its destination while a rule asks for states', () => {
     const filter = testFilter(1, '203.0.113.7', rememberingKind);
     const rule = testRule(2, '203.0.113.7', { connectionState: 'new' });
     const { compiler, text } = loaded([filter, testFilter(3, '203.0.113.8', dns), rule]);
-    assert.equal(tracked(text), '203.0.113.7');
+    assert.deepEqual([...tracked(text)], [['203.0.113.7', 'all']]);
     const first = compiler.change({ upsert: [], remove: [rule.uuid] }, mark);
-    assert.doesNotMatch(first.text, /t4_32/);
+    assert.match(first.text, /^add map inet levee td4_32 .*203\.0\.113\.7 : jump t_/m);
     first.commit();
-    assert.match(compiler.change({ upsert: [], remove: [filter.uuid] }, mark).text, /^delete set inet levee t4_32$/m);
+    const second = compiler.change({ upsert: [], remove: [filter.uuid] }, mark);
+    for (const map of ['td4_32', 'ts4_32'])
+      assert.match(second.text, new RegExp(`^delete map inet levee ${map}$`, 'm'));
   });
 
-  it('begins with the first entry that needs it, once, and is told of no other change', () => {
-    const filter = testFilter(1, '203.0.113.7', rememberingKind);
-    const other = testFilter(2, '203.0.113.7', proxyKind);
+  it('is told where an entry needs more than there was, and of no other change', () => {
+    const filter = testFilter(1, '203.0.113.7', establishedKind);
+    const other = testFilter(2, '203.0.113.7', answeredKind);
     const first = createCompiler();
     const begins = (plan: { beginsTracking: readonly Filter['dst'][]; commit(): void }) => {
       plan.commit();
@@ -242,12 +317,12 @@ describe('what a filter makes conntrack see', () => {
     assert.deepEqual(begins(first.replace([filter, other], mark)), []);
     assert.deepEqual(begins(first.change({ upsert: [], remove: [other.uuid] }, mark)), []);
     assert.deepEqual(begins(first.change({ upsert: [other], remove: [filter.uuid] }, mark)), []);
-    assert.deepEqual(begins(first.change({ upsert: [], remove: [other.uuid] }, mark)), []);
+    assert.deepEqual(begins(first.change({ upsert: [filter], remove: [] }, mark)), ['203.0.113.7']);
+    const stateful = testRule(6, '203.0.113.7', { connectionState: 'new' });
+    assert.deepEqual(begins(first.change({ upsert: [stateful], remove: [] }, mark)), ['203.0.113.7']);
+    assert.deepEqual(begins(first.change({ upsert: [], remove: [stateful.uuid] }, mark)), []);
     const wide = testFilter(5, '2001:db8::/64', rememberingKind);
-    assert.deepEqual(begins(first.change({ upsert: [filter, wide], remove: [] }, mark)), [
-      '203.0.113.7',
-      '2001:db8::/64',
-    ]);
+    assert.deepEqual(begins(first.change({ upsert: [filter, wide], remove: [] }, mark)), ['2001:db8::/64']);
   });
 
   it('is all but the SYNs that a proxy answers: a chain a prefix, found by a map a length, longest first', () => {

@@ -5,6 +5,7 @@
 import { filterKinds } from '../filter/catalogue.ts';
 import type { FilterTransport } from '../filter/filter-kind.ts';
 import { kindPortsSet } from './names.ts';
+import type { Side } from './rule-text.ts';
 import type { SetDefinition } from './transaction.ts';
 
 /** Up to this many, a line each costs less than the look-up. */
@@ -32,10 +33,12 @@ export const kindPortSets: readonly { readonly definition: SetDefinition; readon
   );
 
 /**
+ * `side`: whose ports the kind has; `seen`: where they stand in the packet.
+ *
  * `th sport` alone would read the data of a later fragment as ports: the load of three octets before it fails there
  * (rule-text.ts), and holds for every port but 65535.
  */
-export function kindPortsCondition(kindId: number, transport: FilterTransport, side: 'src' | 'dst'): string {
-  const [load, port] = side === 'src' ? ['@th,0,24', 'th sport'] : ['@th,8,24', 'th dport'];
+export function kindPortsCondition(kindId: number, transport: FilterTransport, side: Side, seen: Side = side): string {
+  const [load, port] = seen === 'src' ? ['@th,0,24', 'th sport'] : ['@th,8,24', 'th dport'];
   return `${load} != 0xffffff ${port} @${kindPortsSet(kindId, transport, side)}`;
 }

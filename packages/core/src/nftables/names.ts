@@ -11,7 +11,7 @@ export const tableName = 'levee';
  * The chain whose only rule bears the generation's mark. The number rises when the layout of the table changes in a way
  * that an older table must not be adopted: a program that looks for its own chain finds none, and replaces the table.
  */
-export const markChainName = 'mark_5';
+export const markChainName = 'mark_6';
 
 export const forwardHookChain = 'hook_forward';
 /** What conntrack sees, and what not. */
@@ -64,9 +64,14 @@ export function destinationMap(letter: PlaneLetter, family: Family, length: numb
   return `${letter}m${family}_${length}`;
 }
 
-/** Prefixes of one length whose traffic conntrack must see. */
-export function trackedSet(family: Family, length: number): string {
-  return `t${family}_${length}`;
+/** Verdict map of one prefix length, to the chains that say what conntrack sees. `direction`: whose address is asked for. */
+export function trackedMap(direction: 'to' | 'from', family: Family, length: number): string {
+  return `t${direction === 'to' ? 'd' : 's'}${family}_${length}`;
+}
+
+/** What conntrack sees, for all prefixes of which it is the same. */
+export function trackedChain(digest: string): string {
+  return `t_${digest}`;
 }
 
 /** Verdict map of one prefix length, to the chains that keep SYNs from conntrack. */

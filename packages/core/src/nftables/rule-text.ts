@@ -10,6 +10,9 @@ import type { AddressRange } from '../net/prefix.ts';
 import { prefixOfRange } from '../net/range.ts';
 import { portTransportsSet, refuseChain, ruleChain } from './names.ts';
 
+/** Whose address or port in the packet. */
+export type Side = 'src' | 'dst';
+
 /** The hook at which a line runs. */
 export type Plane = 'forward' | 'ingress';
 
@@ -127,7 +130,7 @@ function conditions(rule: Rule): string[] {
   if (rule.sourcePorts) all.push(sourcePortCondition(rule.sourcePorts));
   if (rule.destinationPorts) all.push(destinationPortCondition(rule.destinationPorts));
   if (rule.tcpFlags !== undefined) all.push(flagsCondition(rule.tcpFlags));
-  if (rule.src) all.push(...sourceConditions(rule.src));
+  if (rule.src) all.push(...addressConditions(rule.src, 'src'));
   if (rule.packetLengthBytes !== undefined) {
     // The header's own field (raw, see the source), not `meta length`: at ingress the frame's padding is still there.
     all.push(
@@ -203,8 +206,9 @@ function flagsCondition(flags: number): string {
  * As raw octets of the network header: `ip saddr` makes nft add a check of the family to every rule, which the choice
  * of the chain has made already, and the kernel pays for each expression by name when it loads it.
  */
-export function sourceConditions(range: AddressRange): string[] {
-  const [offset, bits] = range.family === 4 ? [96, 32] : [64, 128];
+export function addressConditions(range: AddressRange, side: Side): string[] {
+  const bits = range.family === 4 ? 32 : 128;
+  const offset = (range.family === 4 ? 96 : 64) + (side === 'src' ? 0 : bits);
   const prefix = prefixOfRange(range);
   if (prefix?.length === 0) return [];
   if (prefix !== undefined && prefix.length % 8 === 0) {

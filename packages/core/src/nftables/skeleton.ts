@@ -23,8 +23,7 @@ import {
   synDispatchChain,
   synMap,
   tableName,
-  trackChain,
-  trackedSet,
+  trackedMap,
 } from './names.ts';
 import { fragmentMark } from './rule-text.ts';
 import type { SetDefinition } from './transaction.ts';
@@ -51,8 +50,9 @@ export function destinationMapDefinition(letter: PlaneLetter, family: Family, le
   return { name, kind: 'map', properties: [`type ipv${family}_addr : verdict`, 'counter'] };
 }
 
-export function trackedSetDefinition(family: Family, length: number): SetDefinition {
-  return { name: trackedSet(family, length), kind: 'set', properties: [`type ipv${family}_addr`] };
+export function trackedMapDefinition(direction: 'to' | 'from', family: Family, length: number): SetDefinition {
+  const name = trackedMap(direction, family, length);
+  return { name, kind: 'map', properties: [`type ipv${family}_addr : verdict`] };
 }
 
 export function synMapDefinition(family: Family, length: number): SetDefinition {
@@ -71,7 +71,7 @@ function destinationLines(letter: PlaneLetter, family: Family, lengths: readonly
 }
 
 /**
- * A destination's traffic is tracked both ways, or no reply would ever be seen and nothing would be established. So is
+ * What is tracked is tracked both ways, or no reply would ever be seen and nothing would be established. So is
  * what the router itself receives: its own firewall may rely on it. Everything else stays out of conntrack, where a
  * flood of random sources would fill the table for all.
  */
@@ -83,9 +83,8 @@ export function trackingLines(
   if (hasAny(syns)) lines.push(`${synAlone} jump ${synDispatchChain}`);
   for (const [family, lengths] of tracked) {
     for (const length of longestFirst(lengths)) {
-      for (const side of ['daddr', 'saddr'] as const) {
-        lines.push(`${masked(family, side, length)} @${trackedSet(family, length)} goto ${trackChain}`);
-      }
+      lines.push(`${masked(family, 'daddr', length)} vmap @${trackedMap('to', family, length)}`);
+      lines.push(`${masked(family, 'saddr', length)} vmap @${trackedMap('from', family, length)}`);
     }
   }
   return [...lines, 'fib daddr type != local notrack'];

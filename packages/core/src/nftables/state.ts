@@ -9,6 +9,7 @@ import { planeLetters } from './layout.ts';
 import { sharedChain } from './names.ts';
 import type { Item } from './outline.ts';
 import type { Plane } from './rule-text.ts';
+import type { Tracked } from './tracking.ts';
 import type { SetDefinition } from './transaction.ts';
 
 export interface PlaneState {
@@ -33,9 +34,11 @@ export interface State {
   readonly sets: Map<string, SetDefinition>;
   /** Own chains that count for one entry → its uuid. */
   readonly countingChains: Map<string, string>;
-  /** Entries for which conntrack must see their destination, by the key of its prefix. */
-  readonly stateful: Map<string, number>;
-  /** Prefixes in `stateful`, by length key. */
+  /** What conntrack must see of the traffic to a prefix, by its key. */
+  readonly tracked: Map<string, Tracked>;
+  /** Chains that say what is tracked, with the number of maps' elements that lead there. */
+  readonly trackedChains: Map<string, number>;
+  /** Prefixes in `tracked`, by length key. */
   readonly trackedLengths: Map<string, number>;
   /** Prefixes with SYNs that conntrack must not see, by length key. */
   readonly synLengths: Map<string, number>;
@@ -66,7 +69,8 @@ export function emptyState(planes: readonly Plane[]): State {
     })),
     sets: new Map(),
     countingChains: new Map(),
-    stateful: new Map(),
+    tracked: new Map(),
+    trackedChains: new Map(),
     trackedLengths: new Map(),
     synLengths: new Map(),
     openingLengths: new Map(),

@@ -14,8 +14,10 @@ export interface Work {
   readonly state: State;
   readonly journal: Journal;
   readonly transaction: Transaction;
-  /** Prefixes whose need of conntrack the change has touched, and whether they were tracked before. */
-  readonly trackedBefore: Map<string, { readonly prefix: Prefix; readonly tracked: boolean }>;
+  /** Prefixes of which conntrack sees traffic that it did not before. */
+  readonly beginsTracking: Prefix[];
+  /** Chains that say what is tracked, and how many more, or fewer, elements lead there than before. */
+  readonly trackedUses: Map<string, { readonly lines: readonly string[]; readonly difference: number }>;
 }
 
 export function addSet({ state, journal, transaction }: SetWork, definition: SetDefinition): void {
@@ -34,17 +36,19 @@ export function removeSet({ state, journal, transaction }: SetWork, definition: 
   transaction.removeSet(definition);
 }
 
-/** A set exists as long as it has an element. */
+/** Sets exist as long as they have an element. */
 export function countLength(
   work: Work,
   lengths: Map<string, number>,
   prefix: Prefix,
   difference: number,
-  definition: SetDefinition,
+  ...definitions: readonly SetDefinition[]
 ): void {
   const key = lengthKey(prefix.family, prefix.length);
   const before = lengths.get(key) ?? 0;
   work.journal.count(lengths, key, difference);
-  if (before === 0) addSet(work, definition);
-  if (before + difference === 0) removeSet(work, definition);
+  for (const definition of definitions) {
+    if (before === 0) addSet(work, definition);
+    if (before + difference === 0) removeSet(work, definition);
+  }
 }

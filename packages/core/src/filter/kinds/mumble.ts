@@ -117,6 +117,8 @@ export const mumble: FilterKind = {
   needsReturnPath: true,
   enforcement: {
     tracking: 'flows',
+    // Voice goes by its source's TCP session, and pings by their form.
+    tracks: ['tcp'],
     settles: true,
     remembers: { seconds: 60, sources: mostRemembered },
     meters: [

@@ -33,6 +33,7 @@ export const web: FilterKind = {
   needsReturnPath: true,
   enforcement: {
     tracking: 'all but SYNs',
+    tracks: ['tcp'],
     settles: true,
     remembers: quicMemory,
     meters: [

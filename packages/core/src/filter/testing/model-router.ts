@@ -4,6 +4,7 @@
  */
 import { type Evaluation, evaluate, type Verdict } from '../../firewall/evaluate.ts';
 import type { Packet } from '../../firewall/packet.ts';
+import type { Rule } from '../../firewall/rule.ts';
 import { prefixContainsAddress } from '../../net/prefix.ts';
 import { type Entry, isFilter } from '../entry.ts';
 import { hasSynProxy } from '../filter-kind.ts';
@@ -34,9 +35,8 @@ export function createModelRouter(entries: readonly Entry[], memory: FilterMemor
   const [challenged, opened] = [new Set<string>(), new Set<string>()];
   return {
     route(packet, inwards) {
-      const host = inwards ? packet.destination : packet.source;
       const unseen = isUnseen(entries, packet);
-      const state = isTracked(entries, packet, host) && !unseen ? flows.see(packet) : undefined;
+      const state = isTracked(entries, inwards ? packet : turned(packet)) && !unseen ? flows.see(packet) : undefined;
       const shown = unseen ? 'new' : state;
       const seen = { ...packet, ...(shown && { connectionState: shown }) };
       const evaluation = evaluate(entries, seen, { filters: memory });
@@ -66,18 +66,36 @@ export function outcomeOf(verdict: Routed['verdict']): 'pass' | 'discard' | 'cha
   return verdict === 'challenge' || verdict === 'kept' ? 'challenge' : 'discard';
 }
 
-/** Whether conntrack sees what comes from and goes to the host. */
-function isTracked(entries: readonly Entry[], { family }: Packet, host: bigint): boolean {
-  return entries.some(
-    (entry) =>
-      needsFlows(entry) && entry.dst.family === family && prefixContainsAddress(entry.dst, { family, value: host }),
-  );
+/** Whether conntrack sees a packet to a host, and what goes back. */
+function isTracked(entries: readonly Entry[], packet: Packet): boolean {
+  return entries.some((entry) => {
+    if (!isFilter(entry)) return asksForState(entry) && covers(entry, packet);
+    const { enforcement } = entry.kind;
+    if (enforcement === undefined || enforcement.tracking === 'nothing') return false;
+    const match = matchFilter(entry, packet);
+    return match.matched && (enforcement.tracks ?? entry.kind.transports).includes(match.transport);
+  });
 }
 
-function needsFlows(entry: Entry): boolean {
-  if (isFilter(entry)) return (entry.kind.enforcement?.tracking ?? 'nothing') !== 'nothing';
-  if (entry.connectionState === undefined || entry.disabled) return false;
-  return (entry.packetType ?? 'host') === 'host' && (entry.dst.family === 4 || (entry.packetLengthBytes ?? 40) >= 40);
+function asksForState({ connectionState, disabled, dst, packetLengthBytes, packetType }: Rule): boolean {
+  if (connectionState === undefined || disabled) return false;
+  return (packetType ?? 'host') === 'host' && (dst.family === 4 || (packetLengthBytes ?? 40) >= 40);
+}
+
+function covers({ dst }: Rule, { family, destination }: Packet): boolean {
+  return dst.family === family && prefixContainsAddress(dst, { family, value: destination });
+}
+
+/** As if the packet went the other way. */
+function turned(packet: Packet): Packet {
+  const { source, destination, sourcePort, destinationPort, ...rest } = packet;
+  return {
+    ...rest,
+    source: destination,
+    destination: source,
+    ...(destinationPort !== undefined && { sourcePort: destinationPort }),
+    ...(sourcePort !== undefined && { destinationPort: sourcePort }),
+  };
 }
 
 /** Whether the packet is a SYN that a SYN proxy wants to be kept from conntrack, whatever rules say of it. */
