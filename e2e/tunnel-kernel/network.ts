@@ -4,7 +4,7 @@
  *
  *     visitor — internet — router (192.0.2.1, 2001:db8:ffff::1 on lo)
  *                  ├────── first customer (198.51.100.9, .19, 2001:db8:900::9)
- *                  └────── second customer (198.51.100.10, 2001:db8:900::10)
+ *                  └────── second customer (198.51.100.10, .20, 2001:db8:900::10)
  */
 import { spawn } from 'node:child_process';
 import type { AgentTunnel } from '@levee/contract/agent.ts';
@@ -18,6 +18,8 @@ import { Namespace } from '@levee/lab/namespace.ts';
 
 export const visitorAddresses = ['198.18.0.2', '2001:db8:800::2'] as const;
 export const routerAddresses = { 4: '192.0.2.1', 6: '2001:db8:ffff::1' } as const;
+/** As its operator calls it. */
+export const guestRouter = { location: 'fra1', router: 'edge-fra1' } as const;
 
 export interface Network {
   readonly visitor: Namespace;
@@ -57,7 +59,7 @@ export function buildNetwork(): Network {
     [visitor, 0, ['198.18.0.2/24', '2001:db8:800::2/64']],
     [router, 1, []],
     [first, 2, ['198.51.100.9/32', '198.51.100.19/32', '2001:db8:900::9/128']],
-    [second, 3, ['198.51.100.10/32', '2001:db8:900::10/128']],
+    [second, 3, ['198.51.100.10/32', '198.51.100.20/32', '2001:db8:900::10/128']],
   ];
   internet.ip(
     ends.flatMap(([namespace, n]) => [
@@ -146,6 +148,16 @@ export function tunnelOf(
   };
 }
 
+/** Those that stand while everything else is tried: of each kind and family, two to one endpoint, one without a key. */
+export const guestTunnels: readonly AgentTunnel[] = [
+  tunnelOf(1, 'GRE', '198.51.100.9'),
+  tunnelOf(2, 'GRE', '198.51.100.9', { ips: ['203.0.113.32/28'] }),
+  tunnelOf(3, 'GRE', '2001:db8:900::9'),
+  tunnelOf(4, 'Geneve', '198.51.100.10'),
+  tunnelOf(5, 'Geneve', '2001:db8:900::10'),
+  tunnelOf(6, 'GRE', '198.51.100.10', { keyed: false, ips: ['203.0.113.96/28'] }),
+];
+
 export function uuidOf(n: number): string {
   return `0190a5d0-0000-7000-8000-${n.toString(16).padStart(12, '0')}`;
 }
@@ -175,7 +187,7 @@ function pairOf(text: string) {
   return { router: formatAddress(router), customer: formatAddress(customer) };
 }
 
-/** As `GET /tunnel/{uuid}/config?format=iproute2` would answer it. */
+/** As `GET /tunnel/{uuid}/config?format=iproute2` answers it, to the octet (customers-text.test.ts). */
 export function customersText(tunnel: AgentTunnel): string {
   const written = writeConfig('iproute2', configOf(tunnel));
   if (!written.ok) throw new Error(written.lacks);
@@ -203,8 +215,7 @@ function configOf(tunnel: AgentTunnel): ConfigTunnel {
     tableNumber: tunnel.number,
     ends: [
       {
-        location: 'fra1',
-        router: 'edge-fra1',
+        ...guestRouter,
         number: tunnel.number,
         order: 0,
         address: tunnel.local_endpoint,

@@ -6,7 +6,11 @@ import { guestObstacle } from '@levee/lab/guest/guest.ts';
 import { runTestsInGuest } from '@levee/lab/guest/guest-tests.ts';
 
 const root = join(import.meta.dirname, '..', '..');
-const edge = join(root, 'packages', 'edge', 'src', 'main.ts');
+/** The edge, and what the tests import besides. */
+const programs = [
+  ...['main.ts', 'testing/control-plane.ts'].map((path) => join(root, 'packages', 'edge', 'src', path)),
+  ...['network.ts', 'flows.ts'].map((path) => join(import.meta.dirname, path)),
+];
 
 /** What the programs are made of, as far as it is known beforehand; the rest comes over 9p. */
 const near = [
@@ -24,7 +28,7 @@ test('tunnels in a kernel that has them', { skip: guestObstacle() ?? false, time
         ' ',
       ),
     near,
-    programs: [edge],
+    programs,
     deadlineMilliseconds: 4 * 60_000,
   }),
 );

@@ -22,6 +22,7 @@ import {
   buildNetwork,
   customersDevice,
   customersText,
+  guestTunnels,
   hostBehind,
   innerOf,
   insideOf,
@@ -36,14 +37,7 @@ enterNamespace(visitor.name);
 
 const directory = mkdtempSync(join(tmpdir(), 'tunnels-'));
 const controlPlane = await startControlPlane({ socketPath: join(directory, 'control.sock') });
-const tunnels = [
-  tunnelOf(1, 'GRE', '198.51.100.9'),
-  tunnelOf(2, 'GRE', '198.51.100.9', { ips: ['203.0.113.32/28'] }),
-  tunnelOf(3, 'GRE', '2001:db8:900::9'),
-  tunnelOf(4, 'Geneve', '198.51.100.10'),
-  tunnelOf(5, 'Geneve', '2001:db8:900::10'),
-  tunnelOf(6, 'GRE', '198.51.100.10', { keyed: false, ips: ['203.0.113.96/28'] }),
-];
+const tunnels = guestTunnels;
 const customerOf = (n: number) => customers[n <= 3 ? 0 : 1];
 const ownOf = (customer: Namespace) => tunnels.filter(({ number }) => customerOf(number) === customer);
 const services = customers.map((customer) => {
@@ -59,7 +53,7 @@ async function startRouter(): Promise<void> {
     key: controlPlane.key,
     stateDirectory: join(directory, 'state'),
     driver: 'kernel',
-    intervals: { reportMilliseconds: 1000, tunnelCheckMilliseconds: 3000, probeMilliseconds: 500 },
+    intervals: { reportMilliseconds: 1000, tunnelCheckMilliseconds: 1500, probeMilliseconds: 500 },
   };
   const program = join(import.meta.dirname, '..', '..', 'packages', 'edge', 'src', 'testing', 'edge-process.ts');
   const command = ['netns', 'exec', router.name, process.execPath, program, JSON.stringify(settings)];
@@ -250,7 +244,10 @@ test('what fails is told tunnel by tunnel, holds up no other, and is made up for
   );
   await settled();
   await until('all failures are told', () => failures().length === 4);
-  assert.equal(failureOf(8), '10.66.0.0/24 is routed elsewhere on the router already');
+  assert.equal(
+    failureOf(8),
+    "10.66.0.0/24 is routed elsewhere on the router: on lo (protocol boot, metric 0), which comes before the tunnel's (metric 10)",
+  );
   assert.equal(failureOf(9), 'another device of the router has GRE from 192.0.2.1 to 198.51.100.10 with key 9 already');
   assert.equal(failureOf(10), '192.0.2.99 is no address of this router: nothing arrives for the tunnel');
   assert.equal(failureOf(11), 'ips: "nonsense" is no subnet');
@@ -281,16 +278,75 @@ test('what another program changes is mended and counted; what is not ours stays
   assert.match(left, /lvtheirs[\s\S]*10\.66\.0\.0\/24 dev lo[\s\S]*inet theirs/);
 });
 
+test('a router’s own route or setting that keeps packets from tunnels is told, and so is its end', async (t) => {
+  const six = tunnels.filter(({ ips }) => ips.some((each) => each.includes(':'))).map(({ uuid }) => uuid);
+  const reasons = () => Object.fromEntries(failures().map(({ uuid, reason }) => [uuid, reason]));
+  const told = (wanted: Record<string, string>) =>
+    until(
+      `exactly ${Object.keys(wanted).length} failures are told`,
+      () => JSON.stringify(Object.entries(reasons()).sort()) === JSON.stringify(Object.entries(wanted).sort()),
+      15_000,
+    ).catch(() => assert.deepEqual(reasons(), wanted));
+  // One of each family comes before ours and one behind; of the device, what the kernel lists otherwise than it was set.
+  router.ip([
+    'route add 203.0.113.32/28 via 100.64.1.1 proto bgp metric 5',
+    'route add 2001:db8:7001::/64 via 2001:db8:1::1 proto bgp metric 5',
+    'route add 203.0.113.64/28 via 100.64.1.1 proto bgp metric 20',
+    'route add 2001:db8:7004::/64 via 2001:db8:1::1 proto bgp metric 20',
+    `link set dev ${nameOf(4)} type geneve id 4 remote 198.51.100.10 ttl inherit`,
+    `link set dev ${nameOf(3)} group 0`,
+  ]);
+  router.run('ip', ['link', 'set', nameOf(3), 'alias', '']);
+  router.sysctl({ 'ipv6/conf/all/forwarding': 0 });
+  const elsewhere = (subnet: string, via: string) =>
+    `${subnet} is routed elsewhere on the router: via ${via} on uplink (protocol bgp, metric 5), which comes before the tunnel's (metric 10)`;
+  const second = { [uuidOf(2)]: elsewhere('203.0.113.32/28', '100.64.1.1') };
+  const off = Object.fromEntries(six.map((uuid) => [uuid, 'IPv6 forwarding is switched off on this router']));
+  await told({ ...off, ...second });
+  const forwarding = () => (statusSeen()?.forwarding ?? {}) as { ipv4?: boolean; ipv6?: boolean };
+  await until('the status tells it too', () => forwarding().ipv4 === true && forwarding().ipv6 === false);
+  router.sysctl({ 'ipv6/conf/all/forwarding': 1 });
+  await told({ [uuidOf(1)]: elsewhere('2001:db8:7001::/64', '2001:db8:1::1'), ...second });
+  router.ip([
+    'route del 203.0.113.32/28 via 100.64.1.1 metric 5',
+    'route del 2001:db8:7001::/64 via 2001:db8:1::1 metric 5',
+  ]);
+  await told({});
+  await assertPasses(t);
+  const listed = router.run('ip', ['-details', 'link', 'show']);
+  assert.match(listed, /geneve id 4 remote 198\.51\.100\.10 ttl 64 /);
+  assert.match(listed, new RegExp(`${nameOf(3)}@[\\s\\S]*? group 27766 [\\s\\S]*?alias ${uuidOf(3)}`));
+  router.ip([
+    'route del 203.0.113.64/28 via 100.64.1.1 metric 20',
+    'route del 2001:db8:7004::/64 via 2001:db8:1::1 metric 20',
+  ]);
+});
+
+test('where IPv6 is switched off for new devices, a tunnel of IPv4 subnets passes, and one of IPv6 says so', async (t) => {
+  router.sysctl({ 'ipv6/conf/default/disable_ipv6': 1 });
+  t.after(() => router.sysctl({ 'ipv6/conf/default/disable_ipv6': 0 }));
+  controlPlane.upsert(
+    tunnelOf(7, 'GRE', '198.51.100.10', { ips: ['10.66.1.0/24'] }),
+    tunnelOf(8, 'Geneve', '198.51.100.10', { ips: ['10.66.2.0/24', '2001:db8:7008::/64'] }),
+  );
+  await settled();
+  assert.deepEqual(failures(), [{ uuid: uuidOf(8), reason: 'IPv6 is switched off on this router' }]);
+  assert.match(router.run('ip', ['route', 'get', '10.66.1.9']), new RegExp(`dev ${nameOf(7)} `));
+  controlPlane.remove(uuidOf(7), uuidOf(8));
+  await settled();
+});
+
 test('another endpoint takes the device along, and no packet of other tunnels', async (t) => {
   const devices = indexes();
-  const changed = tunnelOf(1, 'GRE', '198.51.100.19');
-  await withTraffic(t, [2, 3, 4, 5, 6], async () => {
-    controlPlane.upsert(changed);
+  const changed = [tunnelOf(1, 'GRE', '198.51.100.19'), tunnelOf(4, 'Geneve', '198.51.100.20')] as const;
+  await withTraffic(t, [2, 3, 5, 6], async () => {
+    controlPlane.upsert(...changed);
     await settled();
-    customers[0].ip([
-      `link change dev ${customersDevice(changed)} type gre local 198.51.100.19 remote 192.0.2.1 ttl 64 key 1`,
-    ]);
-    await assertPasses(t, insideOf(changed));
+    const [device] = changed.map(customersDevice);
+    customers[0].ip([`link change dev ${device} type gre local 198.51.100.19 remote 192.0.2.1 ttl 64 key 1`]);
+    // Geneve sends from the address of the way out.
+    customers[1].ip(['route change default via 100.64.3.1 src 198.51.100.20']);
+    await assertPasses(t, changed.flatMap(insideOf));
   });
   assert.deepEqual([failures(), indexes()], [[], devices]);
 });
