@@ -33,7 +33,8 @@ const openPort = 9;
 
 /** An address that is nobody's but whose answers come back to the client's side. */
 export function strangersAddress(family: Family, number: number): bigint {
-  return firstSource[family] + BigInt(number);
+  // IPv6 sources are told apart by /64.
+  return firstSource[family] + (BigInt(number) << (family === 6 ? 64n : 0n));
 }
 
 export function serverAddress(family: Family): bigint {

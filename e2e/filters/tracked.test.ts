@@ -35,7 +35,7 @@ test('datagrams that filters let through, and their answers, fill no conntrack',
       Array.from({ length: sources }, (_, index) =>
         frameOf({
           family,
-          source: strangersAddress(family, 0) + (family === 4 ? BigInt(index) : BigInt(index) << 64n),
+          source: strangersAddress(family, index),
           destination: serverAddress(family),
           transport: { kind: 'udp', sourcePort: 20_000 + kindId, destinationPort: port },
           payload: ping,

@@ -217,6 +217,32 @@ describe('an edge on the real kernel', { skip }, () => {
     await assert.rejects(startEdge(config), new RegExp(`in use by another edge \\(process ${process.pid}\\)`));
   });
 
+  test('a router that does not forward is told so at the start and in the status', async (t) => {
+    const { controlPlane, config, start } = await setUp(t);
+    const said: { msg?: string }[] = [];
+    const logger = pino({ level: 'warn' }, { write: (line: string) => said.push(JSON.parse(line)) });
+    const set = (value: string) => {
+      for (const key of ['ipv4/ip_forward', 'ipv6/conf/all/forwarding']) writeFileSync(`/proc/sys/net/${key}`, value);
+    };
+    set('0');
+    t.after(() => set('0'));
+    const first = await start({ ...config, logger });
+    const sees = (forwards: boolean) =>
+      controlPlane.reports.some(
+        ({ status }) => JSON.stringify(status?.forwarding) === JSON.stringify({ ipv4: forwards, ipv6: forwards }),
+      );
+    await until('the status tells that it does not', () => sees(false));
+    await first.stop();
+    const warnings = () => said.flatMap(({ msg }) => (msg?.includes('forwarding') ? [msg] : []));
+    assert.deepEqual(warnings(), [
+      'IPv4 and IPv6 forwarding is switched off on this router: none of it reaches protected destinations',
+    ]);
+    set('1');
+    await start({ ...config, logger });
+    await until('the status tells that it does', () => sees(true));
+    assert.equal(warnings().length, 1);
+  });
+
   test('the report says what enforces, with which versions, and how it fares', async (t) => {
     const { controlPlane, start } = await setUp(t);
     controlPlane.upsert(ruleOf(1), ruleOf(2));

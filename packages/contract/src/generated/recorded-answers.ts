@@ -557,7 +557,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "object_uuid": "01890a5d-ac96-774b-bcce-b302099aa011",
       "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "actor": {
-        "uuid": "01890a5d-ac96-774b-bcce-b302099aa02a",
+        "uuid": "01890a5d-ac96-774b-bcce-b302099aa028",
         "role": "operator"
       },
       "after": {
@@ -1178,10 +1178,9 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   ],
   "listWebhookDeliveries": [
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa028",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00e",
       "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
-      "event": "flowrule.proposed",
-      "event_id": "5f0c3a9e-12",
+      "event": "webhook.test",
       "state": "pending",
       "created_at": "2026-01-31T12:00:00.000Z",
       "next_attempt_at": "2026-01-31T12:00:00.000Z",
@@ -1190,18 +1189,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
           "at": "2026-01-31T12:00:00.000Z",
           "error": "hooks.example.net refuses connections to port 443",
           "duration_ms": 12
-        }
-      ]
-    },
-    {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa029",
-      "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
-      "event": "rdns.active",
-      "event_id": "5f0c3a9e-11",
-      "state": "pending",
-      "created_at": "2026-01-31T12:00:00.000Z",
-      "next_attempt_at": "2026-01-31T12:00:00.000Z",
-      "attempts": [
+        },
         {
           "at": "2026-01-31T12:00:00.000Z",
           "error": "hooks.example.net refuses connections to port 443",
@@ -1546,7 +1534,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "dst": "203.0.113.7",
     "rules": [
       {
-        "uuid": "01890a5d-ac96-774b-bcce-b302099aa02b",
+        "uuid": "01890a5d-ac96-774b-bcce-b302099aa029",
         "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
         "state": "active",
         "dst": "203.0.113.7",
@@ -1608,14 +1596,12 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   "rotateWebhookSecret": {
     "uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
     "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
-    "state": "failing",
-    "state_reason": "The last attempt: hooks.example.net refuses connections to port 443.",
+    "state": "active",
     "url": "https://hooks.example.net/levee",
     "events": [
       "*"
     ],
     "disabled": false,
-    "failing_since": "2026-01-31T12:00:00.000Z",
     "former_secret_valid_until": "2026-02-01T12:00:00.000Z",
     "created_at": "2026-01-31T12:00:00.000Z",
     "updated_at": "2026-01-31T12:00:00.000Z",

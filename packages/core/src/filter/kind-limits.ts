@@ -47,7 +47,7 @@ function told(count: number): string {
 
 /** Of floods that are like what is wanted, and of what a router knows. */
 function* ofMemory({ transports }: FilterKind, enforcement: KindEnforcement): Iterable<string> {
-  const { meters, remembers, settles, tracking } = enforcement;
+  const { meters, remembers, settles, tracking, tracks = transports } = enforcement;
   const sumOf = (name: string) => meters.find((meter) => meter.name === name && meter.of === 'destination');
   const [newcomers, syns] = [sumOf('openings'), sumOf('sum')];
   if (newcomers) yield newcomersShare(newcomers.packetsPerSecond);
@@ -60,7 +60,7 @@ function* ofMemory({ transports }: FilterKind, enforcement: KindEnforcement): It
   if (remembers) yield remembered;
   if (tracking !== 'nothing') yield tracked;
   if (tracking !== 'nothing' && transports.includes('tcp')) yield unbounded;
-  if (tracking === 'nothing' && transports.includes('udp')) yield laterFragments;
+  if (transports.includes('udp') && (tracking === 'nothing' || !tracks.includes('udp'))) yield laterFragments;
 }
 
 export function limitsOf(kind: FilterKind): readonly string[] {
