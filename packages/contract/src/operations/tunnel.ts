@@ -32,7 +32,11 @@ export const tunnelOperations: readonly Operation[] = [
       'inner addresses in `tunnel_information` are what the other end has to be set to, and stay for as long as the tunnel ' +
       'does. Without `locations` routers that are added later get an end too. With them each must have such a router now, ' +
       'and not only such as have reported that they cannot end the type (409 otherwise, which says why); without them a ' +
-      'tunnel that no router can serve is stored, and its state says why.',
+      'tunnel that no router can serve is stored, and its state says why. ' +
+      'The endpoint may lie inside what another tunnel routes: packets go into that one then, and those of this tunnel have ' +
+      'to fit. `mtu` and `mss` reckon with a path of 1500 octets; inside another tunnel the path is the `mtu` of that one, so ' +
+      'that both ends, and the hosts behind them, have to be given as much less. Where tunnels would lead back into this one, ' +
+      'over however many, it is refused (409), and so it is inside more than 64.',
     access: 'write',
     body: tunnelCreate,
     answer: tunnel,
@@ -114,7 +118,8 @@ export const tunnelOperations: readonly Operation[] = [
     description:
       'Absent fields stay. Ends on routers that stay in scope keep their key or VNI and their inner addresses, also when ' +
       '`endpoint` moves to the other family; a router that comes back into scope gets those that it had. Subnets that stay ' +
-      'are not asked about again. The type cannot be changed: that is another tunnel.',
+      'are not asked about again. A change that lets tunnels lead back into this one is refused (409). The type cannot be ' +
+      'changed: that is another tunnel.',
     access: 'write',
     params: uuidParams,
     body: tunnelPatch,

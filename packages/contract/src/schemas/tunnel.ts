@@ -13,7 +13,9 @@ const ips = Type.Array(Type.String({ maxLength: 64 }), {
 });
 const endpoint = Type.String({
   maxLength: 64,
-  description: "Public unicast address of the customer's end, IPv4 or IPv6, outside `ips`.",
+  description:
+    "Public unicast address of the customer's end, IPv4 or IPv6, outside `ips`; inside another tunnel's only where that one " +
+    'does not lead back into this one.',
   examples: ['198.51.100.9'],
 });
 const locations = Type.Array(Type.String({ maxLength: 64 }), {
@@ -98,7 +100,7 @@ const tunnelInformation = Type.Object(
     ),
     vni: Type.Optional(Type.Integer({ minimum: 1, maximum: 16777215, description: 'Of a Geneve tunnel.' })),
     udp_port: Type.Optional(Type.Integer({ description: 'Of a Geneve tunnel: where both ends listen.' })),
-    mtu: Type.Integer({ description: 'Largest packet inside, octets.' }),
+    mtu: Type.Integer({ description: 'Largest packet inside, octets, where the path outside carries 1500.' }),
     mss: Type.Integer({
       description: 'Largest TCP segment over IPv4 inside, octets: what hosts behind it shall announce.',
     }),

@@ -69,11 +69,11 @@ export async function changeTunnel(
     asksLocations:
       JSON.stringify(locations) !== JSON.stringify(stored.locations) ||
       familyOf(endpoint) !== familyOf(stored.endpoint),
+    movesEndpoint: endpoint !== stored.endpoint,
     tunnelUuid: before.uuid,
   });
   if (!judged.ok) return judged;
   const { subnets, sites, unkeyedEndpoint } = judged.value;
-  await saveSubnets(executor, before.uuid, before.owner_uuid, subnets);
   const routers = sites.map((site) => site.router_uuid);
   await executor.rows(retireStatement, [before.uuid, routers]);
   const wanted = sites.map((site) => ({ tunnelUuid: before.uuid, site, unkeyedEndpoint }));
@@ -82,6 +82,8 @@ export async function changeTunnel(
   if (!given.ok) return given;
   const expiresAt = change.expiresAt === undefined ? dateOf(before.expires_ms) : change.expiresAt;
   await executor.rows(changeStatement, [before.uuid, endpoint, JSON.stringify(canonical), expiresAt]);
+  // Not before: with the endpoint that it had, a circle might be there for a moment.
+  await saveSubnets(executor, before.uuid, before.owner_uuid, subnets);
   const row = await readTunnel(executor, before.uuid);
   if (row === undefined) throw new Error('a locked row is gone');
   return done({ before, row });

@@ -40,7 +40,7 @@ export async function createTunnel(
 ): Promise<Outcome<TunnelRow>> {
   const { ips, endpoint, type } = canonical;
   const from = await takeTurn(executor);
-  const question = { canonical, positions: [...ips.keys()], asksLocations: true };
+  const question = { canonical, positions: [...ips.keys()], asksLocations: true, movesEndpoint: true };
   const judged = await judgeTunnel(executor, caller, question);
   if (!judged.ok) return judged;
   const { subnets, providerUuid, sites, unkeyedEndpoint } = judged.value;

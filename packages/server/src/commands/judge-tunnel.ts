@@ -9,6 +9,7 @@ import type { CanonicalTunnel } from '@levee/core/tunnel/tunnel.ts';
 import type { Caller } from './caller.ts';
 import type { Executor } from './executor.ts';
 import { done, type Outcome, refuseFirst } from './outcome.ts';
+import { judgeCircle } from './tunnel-circles.ts';
 import { judgeLocations, loadSites, type Site } from './tunnel-ends.ts';
 import { judgeSubnets, type RoutedSubnet } from './tunnel-subnets.ts';
 import { findUnkeyedConflict } from './unkeyed-tunnel.ts';
@@ -19,6 +20,7 @@ export interface TunnelQuestion {
   readonly positions: readonly number[];
   /** Whether routers at the locations are asked for now; those of an unchanged tunnel may have lost theirs. */
   readonly asksLocations: boolean;
+  readonly movesEndpoint: boolean;
   /** The one that is changed. */
   readonly tunnelUuid?: string;
 }
@@ -37,7 +39,7 @@ export interface TunnelPlace {
 export async function judgeTunnel(
   executor: Executor,
   caller: Caller,
-  { canonical, positions, asksLocations, tunnelUuid }: TunnelQuestion,
+  { canonical, positions, asksLocations, movesEndpoint, tunnelUuid }: TunnelQuestion,
 ): Promise<Outcome<TunnelPlace>> {
   const { ips, endpoint, keyed, locations } = canonical;
   const family = familyOf(endpoint);
@@ -47,6 +49,9 @@ export async function judgeTunnel(
   const added = positions.map((index) => ips[index] ?? '');
   const judged = await judgeSubnets(executor, caller, added, positions, tunnelUuid);
   const unkeyedEndpoint = keyed === false ? endpoint : undefined;
+  const sound = new Set(judged.subnets.map(({ routed }) => routed));
+  const routed = ips.map((each, index) => (positions.includes(index) && !sound.has(each) ? null : each));
+  const circle = { endpoint, ips: routed, movesEndpoint, tunnelUuid };
   const refused = refuseFirst(
     ['validation_failed', unknown],
     ['ip_not_allowed', judged.notAllowed],
@@ -55,7 +60,8 @@ export async function judgeTunnel(
       [
         ...judged.taken,
         ...unserved,
-        ...(await judgeEndpoint(executor, caller, endpoint, tunnelUuid)),
+        ...(await judgeEndpoint(executor, endpoint)),
+        ...(movesEndpoint || positions.length > 0 ? await judgeCircle(executor, caller, circle) : []),
         ...(await findUnkeyedConflict(executor, unkeyedEndpoint, sites, tunnelUuid)),
       ],
     ],
@@ -68,39 +74,13 @@ const routerStatement = {
   text: 'select r.name from router_address a join router r on r.uuid = a.router_uuid where a.address = $1::inet',
 };
 
-/** No two rows: no address is in two tunnels. */
-const routedStatement = {
-  name: 'tunnel_endpoint_routed',
-  text: `select o.uuid::text as uuid, s.routed::text as routed, $2 in (o.owner_uuid, o.provider_uuid) as readable
-    from tunnel_subnet s join tunnel o on o.uuid = s.tunnel_uuid
-    where s.routed >>= $1::inet and o.uuid is distinct from $3`,
-};
-
-/** A tunnel whose packets go into another carries nothing where that one ends there too, and goes round in the worst case. */
-async function judgeEndpoint(
-  executor: Executor,
-  { accountUuid }: Caller,
-  endpoint: string,
-  tunnelUuid: string | undefined,
-): Promise<readonly Problem[]> {
+async function judgeEndpoint(executor: Executor, endpoint: string): Promise<readonly Problem[]> {
   const [router] = await executor.rows<{ name: string }>(routerStatement, [endpoint]);
-  if (router !== undefined) {
-    const message =
-      `endpoint: ${endpoint} is where the router ${router.name} ends tunnels; it must be an address of the customer's ` +
-      'equipment';
-    return [{ field: '/endpoint', code: 'router_address', message }];
-  }
-  const [into] = await executor.rows<{ uuid: string; routed: string; readable: boolean }>(routedStatement, [
-    endpoint,
-    accountUuid,
-    tunnelUuid ?? null,
-  ]);
-  if (into === undefined) return [];
-  const where = into.readable ? `lies inside ${into.routed}, which ${into.uuid} routes` : 'is routed into a tunnel';
+  if (router === undefined) return [];
   const message =
-    `endpoint: ${endpoint} ${where}: packets of this tunnel would go into that one; it must be an address that no ` +
-    'tunnel routes';
-  return [{ field: '/endpoint', code: 'routed_by_tunnel', message }];
+    `endpoint: ${endpoint} is where the router ${router.name} ends tunnels; it must be an address of the customer's ` +
+    'equipment';
+  return [{ field: '/endpoint', code: 'router_address', message }];
 }
 
 /** `address`: canonical. */

@@ -12,8 +12,7 @@ const judgeStatement = {
   name: 'tunnel_subnets_judge',
   text: `select place.subnet::text as subnet, place.provider_uuid::text as provider_uuid,
       coalesce(other.own, '{}') as own_tunnels, coalesce(other.of_provider, false) as of_provider,
-      (select host(min(a.address)) from router_address a where a.address <<= given.routed) as router_address,
-      circle.uuid as circle_uuid, circle.endpoint as circle_endpoint, coalesce(circle.readable, false) as circle_readable
+      (select host(min(a.address)) from router_address a where a.address <<= given.routed) as router_address
     from unnest($2::cidr[]) with ordinality given (routed, position)
     left join lateral (
       select s.subnet, s.provider_uuid from subnet s
@@ -27,12 +26,6 @@ const judgeStatement = {
       from tunnel_subnet t join tunnel o on o.uuid = t.tunnel_uuid
       where t.routed && given.routed and t.tunnel_uuid is distinct from $4
     ) other on true
-    left join lateral (
-      select o.uuid::text as uuid, host(o.endpoint) as endpoint, $1 in (o.owner_uuid, o.provider_uuid) as readable
-      from tunnel o
-      where o.endpoint <<= given.routed and o.deletion_marked_at is null and o.uuid is distinct from $4
-      order by readable desc, o.sequence limit 1
-    ) circle on true
     order by given.position`,
 };
 
@@ -43,10 +36,6 @@ interface JudgedRow {
   /** Another's than the caller's: on a user's addresses nobody but its provider can have one. */
   readonly of_provider: boolean;
   readonly router_address: string | null;
-  /** Another tunnel that ends inside: one that the caller may read, if there is such a one. */
-  readonly circle_uuid: string | null;
-  readonly circle_endpoint: string | null;
-  readonly circle_readable: boolean;
 }
 
 export interface RoutedSubnet {
@@ -60,7 +49,7 @@ export interface JudgedSubnets {
   readonly providerUuid: string | undefined;
   /** Outside the caller's own. */
   readonly notAllowed: readonly Problem[];
-  /** In another tunnel, a router's own, or where another tunnel ends. */
+  /** In another tunnel, or a router's own. */
   readonly taken: readonly Problem[];
 }
 
@@ -92,23 +81,12 @@ export async function judgeSubnets(
         `ips.${positions[index]}: ${routed} holds ${router_address}, at which a router ends tunnels: their own packets ` +
         'would go into this one; leave that address out';
       taken.push({ field, code: 'router_address', message });
-    } else if (row.circle_uuid !== null) {
-      taken.push({ field, code: 'endpoint_of_tunnel', message: `ips.${positions[index]}: ${routed} ${circleOf(row)}` });
     } else {
       subnets.push({ routed, subnet });
       providerUuid = provider_uuid;
     }
   }
   return { subnets, providerUuid, notAllowed: outside, taken };
-}
-
-/** Whose tunnel it is that would go into itself is told to nobody else; at which address, neither. */
-function circleOf({ circle_uuid, circle_endpoint, circle_readable }: JudgedRow): string {
-  return circle_readable
-    ? `holds ${circle_endpoint}, the endpoint of ${circle_uuid}: that tunnel's own packets would go into this one; leave ` +
-        'that address out, or give that tunnel another endpoint'
-    : "holds the endpoint of somebody else's tunnel, whose own packets would go into this one; leave that address out: " +
-        'the operator knows which it is';
 }
 
 /** Tunnels in a sentence. */

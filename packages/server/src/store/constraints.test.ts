@@ -123,19 +123,57 @@ test('an address that routers end tunnels at is one router’s, and neither rout
   const end = (endpoint: string) => refusal('update tunnel set endpoint = $2 where uuid = $1', [tunnel, endpoint]);
   assert.equal(await end('10.11.0.1'), 'tunnel_endpoint_no_router');
   assert.equal(await end('10.11.0.2'), 'accepted');
-  const other = '0198a000-0000-7000-8000-0000000000b9';
-  await database.pool.query(
-    `insert into tunnel (uuid, sequence, owner_uuid, provider_uuid, endpoint, type, fields, created_at, updated_at,
-        change_position)
-      values ($1, nextval('change_position'), $2, $2, '198.51.100.10', 'GRE', '{}', now(), now(), 1)`,
-    [other, provider.uuid],
-  );
-  const endOther = (endpoint: string) => refusal('update tunnel set endpoint = $2 where uuid = $1', [other, endpoint]);
-  assert.equal(await endOther('10.11.1.9'), 'tunnel_endpoint_not_routed');
-  assert.equal(await endOther('10.11.2.9'), 'accepted');
-  assert.equal(await route('10.11.2.0/24'), 'tunnel_subnet_no_endpoint');
-  await database.pool.query('update tunnel set deletion_marked_at = now() where uuid = $1', [other]);
-  assert.equal(await route('10.11.2.0/24'), 'accepted', 'of what goes, the endpoint counts no more');
+});
+
+test('tunnels go into one another in no circle, of however many, and never deeper than leaves something of a packet', async () => {
+  const provider = await seedProvider(database.pool, '10.12.0.0/16');
+  const make = async (endpoint: string): Promise<string> => {
+    const uuid = newUuid();
+    await database.pool.query(
+      `insert into tunnel (uuid, sequence, owner_uuid, provider_uuid, endpoint, type, fields, created_at, updated_at,
+          change_position)
+        values ($1, nextval('change_position'), $2, $2, $3, 'GRE', '{}', now(), now(), 1)`,
+      [uuid, provider.uuid, endpoint],
+    );
+    return uuid;
+  };
+  const route = (tunnel: string, routed: string) =>
+    refusal('insert into tunnel_subnet (tunnel_uuid, owner_uuid, routed, subnet) values ($1, $2, $3, $4)', [
+      tunnel,
+      provider.uuid,
+      routed,
+      provider.prefix,
+    ]);
+  const end = (tunnel: string, endpoint: string) =>
+    refusal('update tunnel set endpoint = $2 where uuid = $1', [tunnel, endpoint]);
+  const [a, b, c] = [await make('10.12.2.1'), await make('10.12.3.1'), await make('198.51.100.9')];
+  assert.equal(await route(a, '10.12.2.0/24'), 'tunnel_subnet_no_circle', 'into itself');
+  assert.equal(await route(a, '10.12.1.0/24'), 'accepted');
+  assert.equal(await end(a, '10.12.1.1'), 'tunnel_endpoint_no_circle', 'into itself');
+  for (const [tunnel, routed] of [
+    [b, '10.12.2.0/24'],
+    [c, '10.12.3.0/24'],
+  ] as const) {
+    assert.equal(await route(tunnel, routed), 'accepted', routed);
+  }
+  assert.equal(await end(b, '10.12.1.1'), 'tunnel_endpoint_no_circle', 'a circle of two');
+  assert.equal(await end(c, '10.12.1.1'), 'tunnel_endpoint_no_circle', 'a circle of three');
+  assert.equal(await end(c, '10.12.4.1'), 'accepted');
+  assert.equal(await route(a, '10.12.4.0/24'), 'tunnel_subnet_no_circle', 'a circle of three');
+  assert.equal(await route(b, '10.12.4.0/24'), 'tunnel_subnet_no_circle', 'a circle of two');
+  await database.pool.query('delete from tunnel_subnet where tunnel_uuid = $1', [b]);
+  assert.equal(await route(a, '10.12.4.0/24'), 'accepted', 'what is routed no more leads nowhere');
+
+  const pair = [await make('198.51.100.9'), await make('198.51.100.9')] as const;
+  for (const [at, tunnel] of pair.entries()) assert.equal(await route(tunnel, `10.12.5.${at}`), 'accepted');
+  const answers = await Promise.all([end(pair[0], '10.12.5.1'), end(pair[1], '10.12.5.0')]);
+  assert.deepEqual(answers.sort(), ['accepted', 'tunnel_endpoint_no_circle'], 'of two at the same moment');
+
+  // n ends inside what n + 1 routes.
+  for (let n = 1; n <= 64; n++)
+    assert.equal(await route(await make(`10.12.100.${n + 1}`), `10.12.100.${n}`), 'accepted');
+  const deepest = await make('10.12.100.2');
+  assert.equal(await end(deepest, '10.12.100.1'), 'tunnel_endpoint_no_circle', 'in more than 64');
 });
 
 test('an account has the provider that its role asks for', async () => {

@@ -40,8 +40,8 @@ export const violations: Readonly<Record<string, Violation>> = {
   // A router got the address, or the tunnel the subnet or endpoint, after the command looked it up.
   tunnel_subnet_no_router: { code: 'conflict', field: '/ips' },
   tunnel_endpoint_no_router: { code: 'conflict', field: '/endpoint' },
-  tunnel_subnet_no_endpoint: { code: 'conflict', field: '/ips' },
-  tunnel_endpoint_not_routed: { code: 'conflict', field: '/endpoint' },
+  tunnel_subnet_no_circle: { code: 'conflict', field: '/ips' },
+  tunnel_endpoint_no_circle: { code: 'conflict', field: '/endpoint' },
   router_address_not_routed: { code: 'conflict', field: '/tunnel_addresses' },
   router_address_no_endpoint: { code: 'conflict', field: '/tunnel_addresses' },
   location_name: { code: 'already_exists', field: '/name' },
