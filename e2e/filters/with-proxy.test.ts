@@ -42,8 +42,14 @@ function ruleOf(family: Family, fields: object): Entry {
   return parsed.rule;
 }
 
-/** Echoes on every port, and says when it listens. */
+/** Where the server waits for no word of its clients (ssh). */
+const speaking = 22;
+
+/** Echoes on every port but one, and says when it listens. */
 const echoing = `const { createServer } = require('node:net');
+  for (const address of ${JSON.stringify(Object.values(server))}) {
+    createServer((socket) => socket.on('error', () => {}).write('first')).listen(${speaking}, address);
+  }
   for (const port of ${JSON.stringify([80, ...beside.map(({ port }) => port)])}) {
     for (const address of ${JSON.stringify(Object.values(server))}) {
       createServer((socket) => socket.on('error', () => {}).pipe(socket)).listen(port, address).on('error', () => {});
@@ -51,7 +57,7 @@ const echoing = `const { createServer } = require('node:net');
   }
   console.log('ready');`;
 
-/** For each line that names a port and a client's first words: prints how many of the connections have them echoed. */
+/** For each line that names a port and a client's first words: prints how many of the connections have an answer. */
 const connecting = `const { connect } = require('node:net');
   require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
     const { host, port, firstHex } = JSON.parse(line);
@@ -97,6 +103,23 @@ test('connections come about through a SYN proxy, whatever filter was made befor
           path.load(make.map((each) => each()));
           assert.equal(await served(family, port, firstHex), connections, `IPv${family}, the proxy ${order}`);
         }
+      });
+    }
+  }
+});
+
+test('a server that speaks first is heard at once', { skip }, async (t) => {
+  await using path = new FilteredPath('speaksfirst');
+  const served = await bothEnds(path);
+  for (const family of families) {
+    for (const proxy of proxies) {
+      await t.test(`IPv${family}, kind ${proxy}`, async () => {
+        path.load([filterOf(family, proxy, { port: { dst: { start: speaking } } })]);
+        const begun = performance.now();
+        assert.equal(await served(family, speaking, ''), connections);
+        const milliseconds = performance.now() - begun;
+        // A server that refuses the router's ACK says nothing, and sends its SYN-ACK again after a second.
+        assert.ok(milliseconds < 900, `${milliseconds} ms`);
       });
     }
   }
