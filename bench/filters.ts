@@ -96,7 +96,7 @@ async function measure(frames: readonly Uint8Array[]): Promise<{ taken: number; 
 }
 
 function waysOf(kind: FilterKind): readonly Way[] {
-  const vectors = (kind.enforcement?.vectors ?? []).filter((each) => familiesOf(kind, each).includes(4));
+  const vectors = kind.enforcement.vectors.filter((each) => familiesOf(kind, each).includes(4));
   // Nobody answers here: a vector in which the server speaks shows less, and is taken where there is no other.
   const vector =
     vectors.find(({ steps }) => steps.every(({ from, expect }) => from === 'client' && expect === 'pass')) ??
@@ -131,7 +131,7 @@ function junkOf(filter: Filter, like: Packet): Packet[] {
 
 function largeWays(): readonly Way[] {
   const dns = filterKinds.find(({ name }) => name === 'dns');
-  const question = dns?.enforcement?.vectors[0]?.steps[0];
+  const question = dns?.enforcement.vectors[0]?.steps[0];
   if (dns === undefined || question === undefined) throw new Error('there is no kind dns to measure with');
   const rules = manyRules(4);
   const filterOf = (index: number) =>
@@ -155,7 +155,7 @@ function largeWays(): readonly Way[] {
 /** As it is when the filters have settled. */
 function textOf(filters: readonly Filter[]): string {
   const settled = filters
-    .filter(({ kind }) => kind.enforcement?.settles)
+    .filter(({ kind }) => kind.enforcement.settles)
     .map(({ uuid }) => `flush set inet levee ${filterSet('settling', uuid)}\n`);
   return createCompiler().replace(filters, mark).text + settled.join('');
 }

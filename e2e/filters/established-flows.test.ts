@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { filterKinds } from '@levee/core/filter/catalogue.ts';
 import { type Entry, isFilter } from '@levee/core/filter/entry.ts';
 import type { Filter } from '@levee/core/filter/filter.ts';
-import { type FilterKind, isEnforced } from '@levee/core/filter/filter-kind.ts';
+import type { FilterKind } from '@levee/core/filter/filter-kind.ts';
 import type { Rule } from '@levee/core/firewall/rule.ts';
 import { prefixFromTrusted } from '@levee/core/net/prefix-text.ts';
 import { createCompiler, type Plan, tableName } from '@levee/core/nftables/compiler.ts';
@@ -44,16 +44,16 @@ function looksAtFlows({ transports, destinationPorts, defaultPorts }: FilterKind
 
 /** Each is put in force and later taken out again, while others are: what lets the flows pass by its own meaning. */
 function changing(): Entry[] {
-  const kinds = filterKinds.filter(isEnforced);
-  const entries: Entry[] = [...kinds.filter(looksAtFlows), ...kinds.filter((kind) => !looksAtFlows(kind))].flatMap(
-    (kind) => kind.families.map((family) => filterOf(server[family], kind)),
-  );
+  const entries: Entry[] = [
+    ...filterKinds.filter(looksAtFlows),
+    ...filterKinds.filter((kind) => !looksAtFlows(kind)),
+  ].flatMap((kind) => kind.families.map((family) => filterOf(server[family], kind)));
   const [wide, elsewhere] = ['203.0.113.0/24', '203.0.113.99'];
   entries.push(
-    ...[establishedKind, ...filterKinds.filter((kind) => kind.enforcement?.tracking === 'flows')].map((kind) =>
+    ...[establishedKind, ...filterKinds.filter((kind) => kind.enforcement.tracking === 'flows')].map((kind) =>
       filterOf(wide, kind),
     ),
-    ...kinds.map((kind) => filterOf(elsewhere, kind, { rateLimitMegabitsPerSecond: 1 })),
+    ...filterKinds.map((kind) => filterOf(elsewhere, kind, { rateLimitMegabitsPerSecond: 1 })),
     ruleOf(server[4], { connectionState: 'new', action: 'continue' }),
     ruleOf(server[6], { protocol: 'udp', destinationPorts: { start: 9, end: 9 } }),
     ruleOf(wide, { protocol: 'tcp', sourcePorts: { start: 1, end: 9 }, priority: 1 }),
@@ -120,7 +120,7 @@ test('a TCP and a UDP flow of each family run through 50 changes of filters and 
   };
   /** What happens by itself after `settlingSeconds`. */
   const settle = (entry: Entry): void => {
-    if (!isFilter(entry) || entry.kind.enforcement?.settles !== true) return;
+    if (!isFilter(entry) || !entry.kind.enforcement.settles) return;
     path.router.loadNft(`flush set inet ${tableName} ${filterSet('settling', entry.uuid)}\n`);
   };
 

@@ -49,17 +49,16 @@ const grounds: Readonly<Record<string, Grounds>> = {
   web: { octets: 'those of tcp-syn-protect and quic', peer: 'nginx' },
 };
 
-test('every kind is enforced, and says what it was held to', () => {
+test('every kind says what it was held to', () => {
   assert.deepEqual(Object.keys(grounds).sort(), filterKinds.map(({ name }) => name).sort());
-  for (const { name, enforcement } of filterKinds) {
-    assert.ok(enforcement, `${name} is not enforced`);
+  for (const { name } of filterKinds) {
     assert.match(grounds[name]?.octets ?? '', /\w{3}/, name);
   }
 });
 
 for (const { name, enforcement } of filterKinds) {
   test(`${name} brings conversations that pass and others that do not, each said in words of its own`, () => {
-    const vectors = enforcement?.vectors ?? [];
+    const { vectors } = enforcement;
     // What a SYN proxy lets on it challenges first.
     const pass = vectors.filter(({ steps }) => steps.some(({ expect }) => expect === 'pass' || expect === 'challenge'));
     const discard = vectors.filter(({ steps }) => steps.some(({ expect }) => expect === 'discard'));

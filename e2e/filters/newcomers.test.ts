@@ -13,7 +13,7 @@ test('a flood of openings from forged sources is held to the limit on newcomers,
   skip: labObstacle() ?? false,
 }, async () => {
   const kind = filterKindNamed('rtp');
-  const limit = kind?.enforcement?.meters.find(({ name }) => name === 'openings');
+  const limit = kind?.enforcement.meters.find(({ name }) => name === 'openings');
   assert.ok(kind && limit);
   await using path = new FilteredPath('newcomers');
   using strangers = new Strangers(path);

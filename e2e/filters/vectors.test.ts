@@ -51,7 +51,7 @@ function placeAll(): Placed[] {
   const kinds = filterKinds.filter(({ name }) => wanted?.includes(name) ?? true);
   let number = 0;
   return kinds.flatMap((kind) =>
-    (kind.enforcement?.vectors ?? []).flatMap((vector) =>
+    kind.enforcement.vectors.flatMap((vector) =>
       familiesOf(kind, vector).map((family) => {
         number += 1;
         return {

@@ -58,7 +58,7 @@ export function randomConversation(random: Random, filter: Filter, before: bigin
 }
 
 function vectorsOf({ kind, dst }: Filter) {
-  const vectors = kind.enforcement?.vectors.filter((vector) => familiesOf(kind, vector).includes(dst.family)) ?? [];
+  const vectors = kind.enforcement.vectors.filter((vector) => familiesOf(kind, vector).includes(dst.family));
   if (vectors.length === 0) throw new Error(`${kind.name} has no vectors for IPv${dst.family}`);
   return vectors;
 }

@@ -1,5 +1,5 @@
 /**
- * Random filters over the small world: every kind that is enforced, narrowed and not, nested, of equal priorities. Only
+ * Random filters over the small world: every kind, narrowed and not, nested, of equal priorities. Only
  * filters that the parser would let through; meters and limits so wide that no test reaches them (what happens above them
  * is measured elsewhere). Must never decide what they mean.
  */
@@ -13,13 +13,12 @@ import type { Random } from './random.ts';
 import { truncate } from './random-rules.ts';
 import { hosts, ports, prefixLengths, sources, trackedHosts, trackedZone } from './world.ts';
 
-const enforced = filterKinds.filter(({ enforcement }) => enforcement !== undefined);
 /** They meet at the same hosts, a SYN proxy and whatever else looks at connections. */
-const ofTcp = enforced.filter(({ transports }) => transports.includes('tcp'));
+const ofTcp = filterKinds.filter(({ transports }) => transports.includes('tcp'));
 
 /** Whether it needs connections, and so stands in the tracked zone alone. */
 function isStateful({ enforcement }: FilterKind): boolean {
-  return enforcement !== undefined && enforcement.tracking !== 'nothing';
+  return enforcement.tracking !== 'nothing';
 }
 
 export class FilterMaker {
@@ -49,7 +48,7 @@ export class FilterMaker {
     const { random } = this;
     this.sequence += random.integer(1, 3);
     const family: Family = random.chance(0.5) ? 4 : 6;
-    const kinds = this.stateful && random.chance(0.4) ? ofTcp : enforced;
+    const kinds = this.stateful && random.chance(0.4) ? ofTcp : filterKinds;
     const kind = random.pick(
       kinds.filter((each) => each.families.includes(family) && (this.stateful || !isStateful(each))),
     );

@@ -11,7 +11,7 @@ import type { KernelPath } from './kernel-path.ts';
 export function settle(kernel: KernelPath, entries: Iterable<Entry>, settles: (filter: Filter) => boolean): void {
   const lines: string[] = [];
   for (const entry of entries) {
-    if (!isFilter(entry) || entry.kind.enforcement?.settles !== true) continue;
+    if (!isFilter(entry) || !entry.kind.enforcement.settles) continue;
     const set = `inet levee ${filterSet('settling', entry.uuid)}`;
     lines.push(`flush set ${set}\n`);
     // nfnetlink's number of the family.

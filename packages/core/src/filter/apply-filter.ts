@@ -55,7 +55,6 @@ export function applyFilter(filter: Filter, packet: Packet, facts: FilterFacts):
   const match = matchFilter(filter, packet);
   if (!match.matched) return { filter, matched: false, mismatch: match.mismatch };
   const { enforcement } = filter.kind;
-  if (enforcement === undefined) throw new Error(`a filter of kind ${filter.kind.name} matches and is not enforced`);
   const finding = enforcement.judge({
     filter,
     packet,

@@ -44,7 +44,7 @@ export interface FilterKind {
   readonly needsReturnPath: boolean;
   /** The shortest prefix that `dst` may have, where a kind cannot be had for any subnet. */
   readonly shortestPrefix?: { readonly [family in Family]?: number };
-  readonly enforcement?: KindEnforcement;
+  readonly enforcement: KindEnforcement;
 }
 
 /** How a kind is enforced: its meaning, its form for the kernel, and packets that both are held to. */
@@ -97,14 +97,9 @@ export interface KindMeter {
   readonly most?: number;
 }
 
-/** Whether filters of this kind do anything at a router. */
-export function isEnforced(kind: FilterKind): boolean {
-  return kind.enforcement !== undefined;
-}
-
 /** Whether the router completes handshakes in the place of the filter's destinations. */
 export function hasSynProxy(kind: FilterKind): boolean {
-  return kind.enforcement?.tracking === 'all but SYNs';
+  return kind.enforcement.tracking === 'all but SYNs';
 }
 
 /**

@@ -38,8 +38,6 @@ export function renderFilterStep(step: FilterStep, packet: Packet): string {
 function renderFilterMismatch(mismatch: FilterMismatch, filter: Filter, packet: Packet): string {
   const transports = filter.kind.transports.join(' or ');
   switch (mismatch) {
-    case 'not_enforced':
-      return `filters of kind ${filter.kind.name} are not enforced`;
     case 'destination':
       return `destination is ${addressText(packet, packet.destination)}, filter looks at ${formatPrefix(filter.dst)}`;
     case 'packet_type':

@@ -65,7 +65,6 @@ function* ofMemory({ transports }: FilterKind, enforcement: KindEnforcement): It
 
 export function limitsOf(kind: FilterKind): readonly string[] {
   const { enforcement, families, limits } = kind;
-  if (enforcement === undefined) return limits;
   const metersSources = enforcement.meters.some(({ of }) => of === 'source');
   const remembersSources = enforcement.remembers !== undefined && 'sources' in enforcement.remembers;
   const more: string[] = [...ofMemory(kind, enforcement)];

@@ -16,7 +16,6 @@ import { type FilterScope, scopesOf } from './scope.ts';
  * where packets are forwarded. `…_unknown` and `ports_not_visible` are as of rules.
  */
 export type FilterMismatch =
-  | 'not_enforced'
   | 'destination'
   | 'packet_type'
   | 'source'
@@ -37,7 +36,6 @@ const passedBy = (mismatch: FilterMismatch): FilterMatch => ({ matched: false, m
 
 /** The first condition that fails, in the order above. */
 export function matchFilter(filter: Filter, packet: Packet): FilterMatch {
-  if (filter.kind.enforcement === undefined) return passedBy('not_enforced');
   if (!prefixContainsAddress(filter.dst, { family: packet.family, value: packet.destination })) {
     return passedBy('destination');
   }

@@ -75,7 +75,7 @@ export function createFilterMemory(): FilterMemory {
     },
     settling(filter) {
       const { beganAt } = of(filter);
-      const settles = filter.kind.enforcement?.settles === true;
+      const { settles } = filter.kind.enforcement;
       return settles && beganAt !== undefined && now < beganAt + BigInt(settlingSeconds) * second;
     },
     knows(filter, packet) {
@@ -108,7 +108,7 @@ export function createFilterMemory(): FilterMemory {
 
 /** Of a kind that remembers nothing: no place. */
 function placesOf({ kind }: Filter): TimedPlaces<true> {
-  const remembers = kind.enforcement?.remembers;
+  const { remembers } = kind.enforcement;
   if (remembers === undefined) return createTimedPlaces(0, 0n);
   const most = 'flows' in remembers ? remembers.flows : remembers.sources;
   return createTimedPlaces(most, BigInt(remembers.seconds) * second);
@@ -116,7 +116,7 @@ function placesOf({ kind }: Filter): TimedPlaces<true> {
 
 /** What is remembered: a source at a destination, or a flow between them. */
 function memoryKey({ kind }: Filter, packet: Packet): string {
-  const remembers = kind.enforcement?.remembers;
+  const { remembers } = kind.enforcement;
   return remembers !== undefined && 'flows' in remembers ? flowOf(packet) : sourceAt(packet);
 }
 

@@ -16,7 +16,7 @@ export interface FilterScope {
 /** Those of whose connections the router has to know. */
 export function trackedScopesOf(filter: Filter): FilterScope[] {
   const { enforcement, transports } = filter.kind;
-  if (enforcement === undefined || enforcement.tracking === 'nothing') return [];
+  if (enforcement.tracking === 'nothing') return [];
   const tracked = enforcement.tracks ?? transports;
   return scopesOf(filter).filter(({ transport }) => tracked.includes(transport));
 }

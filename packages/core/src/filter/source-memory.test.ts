@@ -11,8 +11,8 @@ const newcomersOf = (kind: string): readonly string[] =>
 test('a memory has room for all whom the limit on newcomers to one destination lets through in its time', () => {
   const held: string[] = [];
   for (const { name, enforcement } of filterKinds) {
-    const newcomers = enforcement?.meters.filter((meter) => newcomersOf(name).includes(meter.name)) ?? [];
-    if (newcomers.length === 0 || enforcement?.remembers === undefined) continue;
+    const newcomers = enforcement.meters.filter((meter) => newcomersOf(name).includes(meter.name));
+    if (newcomers.length === 0 || enforcement.remembers === undefined) continue;
     const { seconds, ...room } = enforcement.remembers;
     const places = 'sources' in room ? room.sources : room.flows;
     let most = enforcement.meters.includes(learningMeter) ? mostLearned : 0;
@@ -28,7 +28,7 @@ test('a memory has room for all whom the limit on newcomers to one destination l
 
 test('a packet that makes its source known while a filter settles is counted by the meter of those alone', () => {
   for (const { name, enforcement } of filterKinds) {
-    if (!enforcement?.settles) continue;
+    if (!enforcement.settles) continue;
     const { meters, remembers, tracking } = enforcement;
     const remembersByForm = remembers !== undefined && tracking !== 'flows';
     assert.equal(meters.includes(learningMeter), remembersByForm, name);

@@ -19,7 +19,6 @@ import { isWithin } from './tracking.ts';
 import { Transaction } from './transaction.ts';
 import { addSet } from './work.ts';
 
-export { isEnforced } from '../filter/filter-kind.ts';
 export { markChainName, tableName } from './names.ts';
 export { needsIngress } from './rule-text.ts';
 
@@ -47,7 +46,7 @@ export interface Plan {
 }
 
 export interface Compiler {
-  /** Of the committed state, those that are compiled to nothing included: disabled rules, filters of a kind that is not enforced. */
+  /** Of the committed state, disabled rules, which are compiled to nothing, included. */
   readonly entryCount: number;
   /** The whole table in one transaction, whatever is loaded under its name. `mark`: 16 lower-case hex digits. */
   replace(entries: Iterable<Entry>, mark: string): Plan;

@@ -3,7 +3,6 @@
  * Never looks at other entries: order, merging and sharing are the layout's.
  */
 import { type Entry, isFilter } from '../filter/entry.ts';
-import { isEnforced } from '../filter/filter-kind.ts';
 import { type FilterProgram, filterLine, filterProgram } from './filter-text.ts';
 import { filterChain, ruleChain } from './names.ts';
 import { canMatch, endsEvaluation, lineCounts, needsIngress, ownChains, type Plane, ruleLine } from './rule-text.ts';
@@ -13,7 +12,7 @@ import { canMatch, endsEvaluation, lineCounts, needsIngress, ownChains, type Pla
  * to this host's hardware, and some of them ask conntrack.
  */
 export function standsAt(entry: Entry, plane: Plane): boolean {
-  return isFilter(entry) ? plane === 'forward' && isEnforced(entry.kind) : canMatch(entry, plane);
+  return isFilter(entry) ? plane === 'forward' : canMatch(entry, plane);
 }
 
 /** Whether the entry is about packets that only an ingress hook sees. */

@@ -38,14 +38,11 @@ export function filterLine(filter: Filter): string {
 
 /** Where connections are counted that the router opens for clients; undefined: the kind does not count them. */
 export function openingLine({ kind, uuid }: Filter): string | undefined {
-  return kind.enforcement?.openings && `jump ${filterChain('opening', uuid)}`;
+  return kind.enforcement.openings && `jump ${filterChain('opening', uuid)}`;
 }
 
-/** Throws when the kind is not enforced: who asks has to know. */
 export function filterProgram(filter: Filter): FilterProgram {
-  const { kind } = filter;
-  const { enforcement } = kind;
-  if (enforcement === undefined) throw new Error(`filters of kind ${kind.name} are not enforced`);
+  const { enforcement } = filter.kind;
   const meters = enforcement.meters.map((meter) => askedMeter(filter, meter));
   const { chains, gone } = withMeterChains(filterChains(filter, enforcement), meters, discardOf(filter));
   return { sets: filterSets(filter, enforcement).filter(({ name }) => !gone.has(name)), chains };

@@ -7,12 +7,12 @@ import type { FilterKind } from '../filter/filter-kind.ts';
 import { dns } from '../filter/kinds/dns.ts';
 import { udpAmplification } from '../filter/kinds/udp-amplification.ts';
 import { formatPrefix } from '../net/prefix-text.ts';
-import { type Compiler, createCompiler, isEnforced } from './compiler.ts';
+import { type Compiler, createCompiler } from './compiler.ts';
 import { filterProgram } from './filter-text.ts';
 import { kindPortSets, kindPortsCondition } from './kind-ports.ts';
 import { filterSet } from './names.ts';
 import { testFilter } from './testing/test-filter.ts';
-import { answeredKind, establishedKind, proxyKind, rememberingKind, unenforcedKind } from './testing/test-kinds.ts';
+import { answeredKind, establishedKind, proxyKind, rememberingKind } from './testing/test-kinds.ts';
 import { testRule } from './testing/test-rule.ts';
 
 const mark = '0123456789abcdef';
@@ -81,17 +81,6 @@ describe('filters among rules', () => {
     assert.ok((text.match(/^(meta|jump) /gm)?.length ?? 0) < 5000 * 2 + 200);
     const gone = compiler.change({ upsert: [], remove: [wide[7]?.uuid ?? ''] }, mark);
     assert.ok(gone.flushedChains.length < 20, gone.flushedChains.join(' '));
-  });
-
-  it('one of a kind that is not enforced is compiled to nothing, and counts among the entries', () => {
-    const before = loaded([testRule(1, '203.0.113.7', { protocol: 'udp' })]);
-    assert.equal(isEnforced(unenforcedKind), false);
-    const plan = before.compiler.change({ upsert: [testFilter(2, '203.0.113.8', unenforcedKind)], remove: [] }, mark);
-    assert.equal(plan.text, '');
-    plan.commit();
-    assert.equal(before.compiler.entryCount, 2);
-    const both = [testRule(1, '203.0.113.7', { protocol: 'udp' }), testFilter(2, '203.0.113.8', unenforcedKind)];
-    assert.equal(loaded(both).text, before.text);
   });
 });
 
@@ -175,7 +164,6 @@ describe('what belongs to one filter alone', () => {
   it('has no set for what bounds the one address that it protects: lines share a bucket, or have the only one', () => {
     const asking = (lines: (above: string, discard: string) => readonly string[], dst = '203.0.113.7') => {
       const { enforcement } = rememberingKind;
-      assert.ok(enforcement);
       const kind: FilterKind = {
         ...rememberingKind,
         enforcement: { ...enforcement, compile: ({ above, discard }) => ({ udp: lines(above('sum'), discard) }) },
@@ -270,9 +258,9 @@ describe('what a filter makes conntrack see', () => {
   });
 
   it('is nothing of the transports whose connections its kind does not go by', () => {
-    for (const kind of filterKinds.filter(({ enforcement }) => enforcement?.tracks !== undefined)) {
+    for (const kind of filterKinds.filter(({ enforcement }) => enforcement.tracks !== undefined)) {
       const { text } = loaded([testFilter(1, '203.0.113.7', kind)]);
-      assert.deepEqual(kind.enforcement?.tracks, ['tcp']);
+      assert.deepEqual(kind.enforcement.tracks, ['tcp']);
       for (const line of tracked(text).get('203.0.113.7') ?? []) assert.match(line, /meta l4proto 6/, kind.name);
     }
   });
@@ -369,7 +357,7 @@ describe('the many default ports of a kind', () => {
     assert.match(loaded([]).text, /\nset ports_3_udp_src \{\ntype inet_service\nelements = \{ 17,\n19,/);
     assert.equal(kindPortsCondition(3, 'udp', 'src'), '@th,0,24 != 0xffffff th sport @ports_3_udp_src');
     const enforced = { ...udpAmplification, enforcement: rememberingKind.enforcement };
-    const { chains } = filterProgram(testFilter(1, '203.0.113.7', enforced as typeof rememberingKind));
+    const { chains } = filterProgram(testFilter(1, '203.0.113.7', enforced));
     assert.equal(chains[0]?.lines.length, 1);
     assert.match(
       chains[0]?.lines[0] ?? '',

@@ -16,7 +16,6 @@ function linesOf(dst: string, kind: FilterKind, part: string): string[] | undefi
 
 function asking(lines: (above: string, discard: string) => readonly string[]): FilterKind {
   const { enforcement } = rememberingKind;
-  assert.ok(enforcement);
   const compile = ({ above, discard }: Parameters<typeof enforcement.compile>[0]) => ({
     udp: lines(above('sum'), discard),
   });

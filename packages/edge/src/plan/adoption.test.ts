@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { filterKind, filterKinds } from '@levee/core/filter/catalogue.ts';
 import type { Entry } from '@levee/core/filter/entry.ts';
-import { createCompiler, isEnforced, type Plan } from '@levee/core/nftables/compiler.ts';
+import { createCompiler, type Plan } from '@levee/core/nftables/compiler.ts';
 import { markChainName, tableName } from '@levee/core/nftables/names.ts';
 import fc from 'fast-check';
 import { createFakeNft } from '../drivers/nft/fake.ts';
@@ -47,7 +47,7 @@ const anyFilter = fc
   .record({
     n: fc.integer({ min: 30, max: 45 }),
     dst: fc.constantFrom('10.0.0.0/8', '10.1.2.0/24', '10.1.2.3', '10.1.2.4', '10.1.3.1'),
-    filter: fc.constantFrom(...filterKinds.filter(isEnforced).map(({ id }) => id)),
+    filter: fc.constantFrom(...filterKinds.map(({ id }) => id)),
     priority: fc.integer({ min: 1, max: 3 }),
     ratelimit: fc.option(fc.constant(100), { nil: undefined }),
   })

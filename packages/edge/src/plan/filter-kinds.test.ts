@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { filterKinds } from '@levee/core/filter/catalogue.ts';
 import { isFilter } from '@levee/core/filter/entry.ts';
-import { type Compiler, createCompiler, isEnforced } from '@levee/core/nftables/compiler.ts';
+import { type Compiler, createCompiler } from '@levee/core/nftables/compiler.ts';
 import type { NftResult } from '../drivers/nft/port.ts';
 import { dnsKind, filterOf } from '../testing/filters.ts';
 import { ruleOf } from '../testing/rules.ts';
@@ -14,8 +14,7 @@ const entryOf = (wire: Parameters<typeof understand>[0]) => {
   assert.ok(understood.ok);
   return understood.entry;
 };
-const enforced = filterKinds.filter(isEnforced);
-const all = enforced.map(({ id }) => `filter:${id}`);
+const all = filterKinds.map(({ id }) => `filter:${id}`);
 
 /** Of the filter by which a kind is tried. */
 const sampleChain = (kind: number, family: number): string =>
@@ -47,7 +46,7 @@ test('a kind that the kernel refuses is found among the others; its filters fail
       ? { ok: false, message: 'Error: Could not process rule: No such file or directory\nadd rule …\n' }
       : { ok: true, output: '' },
   );
-  assert.equal(checks.length, 1 + enforced.length);
+  assert.equal(checks.length, 1 + filterKinds.length);
   assert.deepEqual(
     kinds.capabilities,
     all.filter((capability) => capability !== `filter:${dnsKind}`),
@@ -56,7 +55,7 @@ test('a kind that the kernel refuses is found among the others; its filters fail
     kinds.obstacle(entryOf(filterOf(1))),
     "this router's kernel lacks what filters of kind dns (22) need: the kernel refuses it: No such file or directory",
   );
-  const other = enforced.find((kind) => kind.id !== dnsKind && kind.destinationPorts !== 'required');
+  const other = filterKinds.find((kind) => kind.id !== dnsKind && kind.destinationPorts !== 'required');
   assert.ok(other);
   assert.equal(kinds.obstacle(entryOf(filterOf(1, { filter: other.id }))), undefined);
   assert.equal(kinds.obstacle(entryOf(ruleOf(1))), undefined);
@@ -99,7 +98,7 @@ test('without a kernel nothing is claimed', () => {
 test('each kind has its part in what tells tables of another meaning apart, for each of its families', async () => {
   const { meaning } = (await tried(() => ({ ok: true, output: '' }))).kinds;
   assert.equal(meaning, (await tried(() => ({ ok: false, message: 'Error: no\n' }))).kinds.meaning);
-  for (const { id, families } of enforced) {
+  for (const { id, families } of filterKinds) {
     for (const family of families) {
       assert.ok(meaning.includes(sampleChain(id, family)), `${id} ${family}`);
     }

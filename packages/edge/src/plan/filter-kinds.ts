@@ -1,5 +1,5 @@
 /**
- * Which kinds of filters this router enforces: those that core has a form for and this kernel takes, tried once. Owns the
+ * Which kinds of filters this router enforces: those that can be compiled and this kernel takes, tried once. Owns the
  * names under which they are reported and the sentence about a kind that is not; loads nothing into the kernel.
  */
 import { filterKinds } from '@levee/core/filter/catalogue.ts';
@@ -8,7 +8,7 @@ import type { Filter } from '@levee/core/filter/filter.ts';
 import type { FilterKind } from '@levee/core/filter/filter-kind.ts';
 import { filterNeed } from '@levee/core/filter/need.ts';
 import { parseFilter } from '@levee/core/filter/parse-filter.ts';
-import { type Compiler, isEnforced } from '@levee/core/nftables/compiler.ts';
+import type { Compiler } from '@levee/core/nftables/compiler.ts';
 import type { NftDriver } from '../drivers/nft/port.ts';
 import type { Obstacle } from './desired.ts';
 import { isEnvironmental, refusalReason } from './refusal.ts';
@@ -51,7 +51,6 @@ export async function tryFilterKinds(
   driver: Pick<NftDriver, 'check'>,
   createCompiler: () => Compiler,
 ): Promise<TriedKinds> {
-  const known = filterKinds.filter(isEnforced);
   /** Why filters of a kind are not enforced here. */
   const beyond = new Map<FilterKind, string>();
   const judge = async (text: string): Promise<string | undefined> => {
@@ -59,7 +58,7 @@ export async function tryFilterKinds(
     return result.ok || isEnvironmental(result.message) ? undefined : result.message;
   };
   // A kind that the compiler cannot express is left out like one that the kernel refuses, and stops no other.
-  const compiled = known.filter((kind) => {
+  const compiled = filterKinds.filter((kind) => {
     try {
       trialText(createCompiler, [kind]);
       return true;
@@ -77,7 +76,7 @@ export async function tryFilterKinds(
     }
   }
   return judged(
-    known.filter((kind) => !beyond.has(kind)),
+    filterKinds.filter((kind) => !beyond.has(kind)),
     beyond,
     meaning,
   );
@@ -94,9 +93,7 @@ function judged(enforced: readonly FilterKind[], beyond: ReadonlyMap<FilterKind,
     meaning,
     capabilities: enforced.map(({ id }) => filterNeed(id).capability),
     obstacle(entry) {
-      if (!isFilter(entry)) return undefined;
-      if (!isEnforced(entry.kind)) return `this release does not enforce ${wordsOf(entry.kind)}`;
-      return beyond.get(entry.kind);
+      return isFilter(entry) ? beyond.get(entry.kind) : undefined;
     },
   };
 }

@@ -71,7 +71,7 @@ function isTracked(entries: readonly Entry[], packet: Packet): boolean {
   return entries.some((entry) => {
     if (!isFilter(entry)) return asksForState(entry) && covers(entry, packet);
     const { enforcement } = entry.kind;
-    if (enforcement === undefined || enforcement.tracking === 'nothing') return false;
+    if (enforcement.tracking === 'nothing') return false;
     const match = matchFilter(entry, packet);
     return match.matched && (enforcement.tracks ?? entry.kind.transports).includes(match.transport);
   });

@@ -52,7 +52,6 @@ export function withRoomForOne(filter: Filter): Filter {
 
 function withEnforcement(filter: Filter, change: (is: KindEnforcement) => Partial<KindEnforcement>): Filter {
   const { kind } = filter;
-  if (kind.enforcement === undefined) return filter;
   return { ...filter, kind: { ...kind, enforcement: { ...kind.enforcement, ...change(kind.enforcement) } } };
 }
 

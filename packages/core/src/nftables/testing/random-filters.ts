@@ -1,11 +1,11 @@
 /**
- * Random filters for properties, at the addresses of random-rules.ts: every kind that is enforced, and the tests' own.
+ * Random filters for properties, at the addresses of random-rules.ts: every kind, and the tests' own.
  * Only filters that the parser would let through. Never used outside tests.
  */
 import fc from 'fast-check';
 import { filterKinds } from '../../filter/catalogue.ts';
 import type { Filter } from '../../filter/filter.ts';
-import { type FilterKind, isEnforced } from '../../filter/filter-kind.ts';
+import type { FilterKind } from '../../filter/filter-kind.ts';
 import {
   arbitraryPorts,
   arbitraryPrefix,
@@ -15,13 +15,11 @@ import {
   present,
   ruleUuid,
 } from './random-rules.ts';
-import { proxyKind, rememberingKind, unenforcedKind } from './test-kinds.ts';
-
-const enforcedKinds = filterKinds.filter(isEnforced);
+import { proxyKind, rememberingKind } from './test-kinds.ts';
 
 const arbitraryKind: fc.Arbitrary<FilterKind> = fc.oneof(
-  fc.constantFrom(rememberingKind, proxyKind, unenforcedKind),
-  fc.constantFrom(...enforcedKinds),
+  fc.constantFrom(rememberingKind, proxyKind),
+  fc.constantFrom(...filterKinds),
 );
 
 /** `uuid` and `sequence` from a small number: the same number again is the same filter changed. */

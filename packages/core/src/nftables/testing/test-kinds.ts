@@ -97,6 +97,3 @@ export const establishedKind: FilterKind = {
     vectors: [],
   },
 };
-
-/** As a kind that a later release may bring. */
-export const { enforcement: _, ...unenforcedKind }: FilterKind = { ...proxyKind, id: 9003, name: 'test-unenforced' };
