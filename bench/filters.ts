@@ -14,7 +14,8 @@ import type { FilterKind } from '@levee/core/filter/filter-kind.ts';
 import { familiesOf, packetOf, vectorFilter } from '@levee/core/filter/testing/vector-run.ts';
 import type { Packet } from '@levee/core/firewall/packet.ts';
 import { createCompiler } from '@levee/core/nftables/compiler.ts';
-import { filterSet } from '@levee/core/nftables/names.ts';
+import { filterSet, tableName } from '@levee/core/nftables/names.ts';
+import { proxiedFlowsTable } from '@levee/core/nftables/proxied-flows.ts';
 import { startFlood } from '@levee/lab/flood.ts';
 import { buildFrame } from '@levee/lab/packet-build.ts';
 import { device, RouterPath } from '@levee/lab/router-path.ts';
@@ -31,6 +32,11 @@ const junkOctets = 64;
 const filteredDestinations = 1_000;
 const mark = '0'.repeat(16);
 const firstClient = 0x64400001n;
+
+/** The table that outlives SYN proxies too: it has the kernel track what passes without any filter. */
+const nothingLeft = [tableName, proxiedFlowsTable]
+  .map((table) => `add table inet ${table}\ndelete table inet ${table}\n`)
+  .join('');
 
 interface Way {
   readonly name: string;
@@ -67,7 +73,7 @@ async function show(way: Way): Promise<void> {
         rates[which] = taken;
         if (which === 'with') rates.passed = passed;
       }
-      if (text !== undefined) path.router.loadNft('delete table inet levee\n');
+      if (text !== undefined) path.router.loadNft(nothingLeft);
     }
   }
   const thousands = (rate: number) => Math.round(rate / 1000).toLocaleString('en-US');
