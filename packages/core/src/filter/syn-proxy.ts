@@ -9,7 +9,7 @@
 import type { FilterFinding, FilterView } from './judgement.ts';
 import type { KindText } from './kind-text.ts';
 import { settlingMeter } from './settling-meter.ts';
-import { findFlaw, hasFlags, isOpening, tcpFlag } from './tcp-segment.ts';
+import { hasFlags, isOpening, judgeSegment, tcpFlag } from './tcp-segment.ts';
 
 /**
  * Said to clients before the server was asked, so one for all servers. MSS: fits behind each of the tunnels
@@ -29,15 +29,11 @@ const { fin, syn, rst, ack, urg } = tcpFlag;
  */
 const asVerified6 = '@nh,0,64 set @nh,96,64 ^ 0xffffffffffffffff';
 
-export function judgeBehindProxy({ packet, payload, established, settling }: FilterView): FilterFinding {
-  const { tcpFlags: flags } = packet;
-  if (flags === undefined) {
-    if (payload === undefined) return { outcome: 'unknown', why: 'the flags decide' };
-    return { outcome: 'discard', why: 'a TCP header cut off before its flags' };
-  }
-  const flaw = findFlaw(flags);
-  if (flaw !== undefined) return { outcome: 'discard', why: flaw };
-  if (established) return { outcome: 'pass', why: 'part of a known connection' };
+export function judgeBehindProxy(view: FilterView): FilterFinding {
+  const { payload, settling } = view;
+  const segment = judgeSegment(view);
+  if ('outcome' in segment) return segment;
+  const { flags } = segment;
   if (isOpening(flags)) return { outcome: 'challenge', why: 'a SYN is answered with a cookie' };
   const isAck = (flags & ack) !== 0 && (flags & (syn | fin | rst)) === 0;
   const carriesNothing = (payload?.length ?? 0) === 0;

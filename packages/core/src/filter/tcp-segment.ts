@@ -2,6 +2,8 @@
  * Owns what the kinds that look at all of TCP share: which combinations of flags a segment can have, and conditions on
  * them for the kernel.
  */
+import type { FilterFinding, FilterView } from './judgement.ts';
+
 export const tcpFlag = { fin: 0x01, syn: 0x02, rst: 0x04, psh: 0x08, ack: 0x10, urg: 0x20 } as const;
 
 const { fin, syn, rst, ack, urg } = tcpFlag;
@@ -30,6 +32,18 @@ export function findFlaw(flags: number): string | undefined {
   const set = names.filter(([, bit]) => (flags & bit) !== 0).map(([name]) => name.toUpperCase());
   if (set.length === 0) return 'no flags, which no TCP sends';
   return set.length === 1 ? `${set[0]} without ACK` : `the flags ${set.join(', ')}, which no TCP sends together`;
+}
+
+/** What a segment's form and its connection decide; the flags of one that has no flaw and belongs to no known connection. */
+export function judgeSegment({ packet, payload, established }: FilterView): FilterFinding | { readonly flags: number } {
+  const { tcpFlags: flags } = packet;
+  if (flags === undefined) {
+    if (payload === undefined) return { outcome: 'unknown', why: 'the flags decide' };
+    return { outcome: 'discard', why: 'a TCP header cut off before its flags' };
+  }
+  const flaw = findFlaw(flags);
+  if (flaw !== undefined) return { outcome: 'discard', why: flaw };
+  return established ? { outcome: 'pass', why: 'part of a known connection' } : { flags };
 }
 
 /** A new connection's first segment. */

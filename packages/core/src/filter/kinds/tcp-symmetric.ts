@@ -4,7 +4,7 @@ import type { FilterFinding, FilterView } from '../judgement.ts';
 import type { KindText } from '../kind-text.ts';
 import { settlingMeter } from '../settling-meter.ts';
 import { synSum } from '../syn-meters.ts';
-import { findFlaw, hasFlags, isOpening, tcpFlag } from '../tcp-segment.ts';
+import { hasFlags, isOpening, judgeSegment, tcpFlag } from '../tcp-segment.ts';
 import { tcpSymmetricVectors } from './tcp-symmetric.vectors.ts';
 
 const { fin, syn, rst, ack, urg } = tcpFlag;
@@ -12,17 +12,12 @@ const { fin, syn, rst, ack, urg } = tcpFlag;
 /** For servers of any kind. In two minutes, 240 000 places in conntrack: a table of 262 144 has room for one such address. */
 const synsPerSecond = 2000;
 
-function judge({ packet, payload, established, settling }: FilterView): FilterFinding {
-  const { tcpFlags: flags } = packet;
-  if (flags === undefined) {
-    if (payload === undefined) return { outcome: 'unknown', why: 'the flags decide' };
-    return { outcome: 'discard', why: 'a TCP header cut off before its flags' };
-  }
-  const flaw = findFlaw(flags);
-  if (flaw !== undefined) return { outcome: 'discard', why: flaw };
-  if (established) return { outcome: 'pass', why: 'part of a known connection' };
+function judge(view: FilterView): FilterFinding {
+  const segment = judgeSegment(view);
+  if ('outcome' in segment) return segment;
+  const { flags } = segment;
   if (isOpening(flags)) return { outcome: 'pass', why: 'a SYN', charges: ['source', 'sum'] };
-  if (!settling) return { outcome: 'discard', why: 'part of no known connection' };
+  if (!view.settling) return { outcome: 'discard', why: 'part of no known connection' };
   const why = 'perhaps part of a connection that ran before the filter';
   return { outcome: 'pass', why, charges: [settlingMeter.name] };
 }
