@@ -27,7 +27,7 @@ const possible: ReadonlySet<number> = new Set([
 ]);
 
 /** Why no TCP sends a segment with these flags, the header's octet 13; undefined: some do. */
-export function findFlaw(flags: number): string | undefined {
+function findFlaw(flags: number): string | undefined {
   if (possible.has(flags & (fin | syn | rst | ack | urg))) return undefined;
   const set = names.filter(([, bit]) => (flags & bit) !== 0).map(([name]) => name.toUpperCase());
   if (set.length === 0) return 'no flags, which no TCP sends';
