@@ -25,8 +25,9 @@ const packages: Record<string, readonly string[]> = {
   core: ['contract'],
   server: ['contract', 'core'],
   edge: ['contract', 'core'],
+  detector: ['contract', 'core'],
   lab: [],
-  cli: ['contract', 'core', 'server', 'edge', 'lab'],
+  cli: ['contract', 'core', 'server', 'edge', 'detector', 'lab'],
 };
 
 /** Inside server: folder → folders it may import, besides itself. `.`: the files beside `main.ts`, which wire. */
@@ -34,12 +35,14 @@ const serverFolders: Record<string, readonly string[]> = {
   http: ['commands', 'store', 'agents', 'events'],
   commands: ['store'],
   agents: ['store'],
+  // What detectors tell becomes attacks and measures: a second way in, beside http.
+  detectors: ['commands', 'store'],
   events: ['store', 'agents'],
   // Sinks of the change log that are no routers: DNS servers, webhooks, BGP speakers.
   backends: ['store', 'events'],
   sweep: ['store'],
   store: [],
-  '.': ['http', 'commands', 'agents', 'events', 'backends', 'sweep', 'store'],
+  '.': ['http', 'commands', 'agents', 'detectors', 'events', 'backends', 'sweep', 'store'],
 };
 
 /** Modules of Node that compute and touch nothing; null: all of it, else the names that may be taken. */

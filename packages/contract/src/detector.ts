@@ -1,0 +1,248 @@
+/**
+ * The messages between the control plane and a detector (`/detector/v1/…`), as types. Owns their shape only: how they
+ * are sent, checked or stored belongs to the two ends. Not part of the public interface. Authenticated by a detector's
+ * key in `authorization: Bearer`.
+ *
+ * `GET stream` never ends; one JSON value a line (`DetectorStreamMessage`): `hello`, then `settings` whole at once and again whenever
+ * something in it is another, `samples_wanted` when somebody asks, and a heartbeat. `POST report` takes a `DetectorReport`,
+ * `POST samples` a `SamplesAnswer`. Times are milliseconds since 1970.
+ */
+
+export interface DetectorHello {
+  type: 'hello';
+  detector: { uuid: string; name: string };
+  heartbeat_s: number;
+}
+
+export interface RateLimits {
+  pps?: number;
+  bps?: number;
+}
+
+/** What a policy says that a detector needs; a vector that is absent takes it from the next wider policy. */
+export interface DetectionPolicySettings {
+  uuid: string;
+  /** Canonical subnets that it is for: of one prefix or address, all of an account's, or none for the installation's. */
+  subnets: string[];
+  /** 0 installation, 1 provider, 2 user, 3 subnet: the higher wins, among subnets the longer. */
+  rank: number;
+  /** By vector's name. */
+  thresholds: Record<string, RateLimits>;
+  /** For all addresses of a /24 (IPv6: /64) together, where only together they are attacked. Absent: see core's policy.ts. */
+  aggregate_thresholds?: Record<string, RateLimits>;
+  /** Below half the threshold for so long: it has ended. */
+  hold_s: number;
+  /** How many times its baseline a rate must exceed besides the threshold. */
+  baseline_factor: number;
+}
+
+export interface ExporterSettings {
+  uuid: string;
+  name: string;
+  source: string;
+  sampling: 'auto' | 'prescaled' | number;
+  /** Ingress interfaces that are counted; absent: all. */
+  interfaces?: number[];
+}
+
+/** An attack of this installation's detectors that goes on: whoever detects now takes it over. */
+export interface OngoingAttack {
+  id: string;
+  dst: string;
+  vectors: string[];
+  started_ms: number;
+  detected_ms: number;
+}
+
+export interface BaselineEntry {
+  dst: string;
+  vector: string;
+  /** 0 … 167, from Monday 00:00 UTC. */
+  hour: number;
+  pps: number;
+  bps: number;
+  /** Hours that have gone into it. */
+  weight: number;
+}
+
+export interface DetectorSettings {
+  type: 'settings';
+  /** Rises with each change. */
+  revision: number;
+  /** Canonical; only traffic to these is looked at. */
+  prefixes: string[];
+  policies: DetectionPolicySettings[];
+  exporters: ExporterSettings[];
+  ongoing: OngoingAttack[];
+}
+
+/** Sent before the first `settings` only. */
+export interface DetectorBaselines {
+  type: 'baselines';
+  entries: BaselineEntry[];
+}
+
+export interface SamplesWanted {
+  type: 'samples_wanted';
+  request: string;
+  /** An address or a subnet. */
+  dst: string;
+  seconds: number;
+  most: number;
+}
+
+export interface DetectorHeartbeat {
+  type: 'heartbeat';
+}
+
+export type DetectorStreamMessage =
+  | DetectorHello
+  | DetectorBaselines
+  | DetectorSettings
+  | SamplesWanted
+  | DetectorHeartbeat;
+
+/** A value and its part of the packets, 0 … 1. */
+export interface Share<T> {
+  value: T;
+  share: number;
+}
+
+/** What the packets of one vector of an attack look like, from samples; shares are of this vector's packets, highest first. */
+export interface VectorProfile {
+  vector: string;
+  /** Last measured, and the highest so far. */
+  pps: number;
+  bps: number;
+  peak_pps: number;
+  peak_bps: number;
+  /** Samples that the profile was made of. */
+  samples: number;
+  protocols: Share<number>[];
+  source_ports: Share<number>[];
+  destination_ports: Share<number>[];
+  /** `[type, code]` as type × 256 + code. */
+  icmp: Share<number>[];
+  tcp_flags: Share<number>[];
+  /** IP total length. `p5`: at most 5 % are shorter. */
+  length: { min: number; p5: number; max: number };
+  /** Of packets that are fragments but not the first. */
+  later_fragments: number;
+  /** At most 64. */
+  sources: Share<string>[];
+  /** About how many sources there were among the samples: near `samples`, they are forged or very many. */
+  distinct_sources: number;
+  /** Destinations, where the attack is on a subnet; at most 64. */
+  destinations: Share<string>[];
+}
+
+/** One packet as an exporter sampled it, from its IP header on. */
+export interface PacketSample {
+  at_ms: number;
+  /** How many packets it stands for. */
+  scale: number;
+  exporter: string;
+  input_interface?: number;
+  /** IP total length of the packet as it was. */
+  length: number;
+  /** Base64, at most 128 octets. */
+  header: string;
+}
+
+export interface TimelineEntry {
+  at_ms: number;
+  seconds: 1 | 60;
+  pps: number;
+  bps: number;
+  vectors: Record<string, { pps: number; bps: number }>;
+}
+
+export interface DetectedAttack {
+  /** The detector's own name for it: a uuid, given at the start and kept to the end. */
+  id: string;
+  /** Canonical address; a subnet where its addresses are attacked together. */
+  dst: string;
+  phase: 'started' | 'changed' | 'ended';
+  /** All that were found so far. */
+  vectors: string[];
+  /** When the first packets of it arrived, as far as the slots tell. */
+  started_ms: number;
+  detected_ms: number;
+  /** With `ended`: the last moment above half the threshold. */
+  ended_ms?: number;
+  measured: { at_ms: number; pps: number; bps: number };
+  /** So far, scaled; `sampled`: records that this was made of. */
+  packets: number;
+  bytes: number;
+  sampled: number;
+  threshold: {
+    /** The policy's uuid, or `default`. */
+    policy: string;
+    vector: string;
+    metric: 'pps' | 'bps';
+    value: number;
+    observed: number;
+    baseline?: number;
+  };
+  profile: VectorProfile[];
+  /** What is new since the last report of it; a repeated entry of a moment stands instead. */
+  timeline: TimelineEntry[];
+  /** New ones, at most 100 a report; the control plane keeps at most 1 000 an attack. */
+  packet_samples: PacketSample[];
+  /** Exporters and interfaces it came in by, the most first, at most 16. */
+  entries: { exporter: string; interface?: number; share: number }[];
+}
+
+export interface ExporterStatus {
+  /** Absent: of an address that no exporter is configured for. */
+  uuid?: string;
+  source: string;
+  last_seen_ms: number;
+  /** `sflow5`, `netflow5`, `netflow9`, `ipfix`. */
+  protocols: string[];
+  /** Since the detector's start. */
+  datagrams: number;
+  records: number;
+  /** Of the last ten seconds. */
+  datagrams_per_second: number;
+  records_per_second: number;
+  templates: number;
+  /** The rate that was last told or set; absent: none was. */
+  sampling_rate?: number;
+  /** Datagrams and records that were thrown away, by reason (decode/reasons.ts, and those of the collector). */
+  dropped: Record<string, number>;
+  /** Datagrams that are missing in the exporter's sequence numbers. */
+  lost: number;
+}
+
+export interface DetectorReport {
+  /** Of this run of the detector; a new one counts from nothing. */
+  run: string;
+  sequence: number;
+  attacks: DetectedAttack[];
+  /** All of them, every ten seconds or when asked; absent: as before. At most 1 000, those of unknown sources last. */
+  exporters?: ExporterStatus[];
+  /** At most 5 000. */
+  baselines?: BaselineEntry[];
+  status: {
+    listen: string[];
+    /** Of each worker's socket. */
+    receive_buffers: { bytes: number; wanted: number }[];
+    /** Datagrams that the kernel dropped because a buffer was full, since the start. */
+    kernel_drops: number;
+    tracked_destinations: number;
+    memory_bytes: number;
+  };
+}
+
+/** What became of the report: attacks that cannot be recorded, by the detector's id. */
+export interface DetectorReportAnswer {
+  refused: { id: string; message: string }[];
+}
+
+export interface SamplesAnswer {
+  request: string;
+  /** How many samples of it were held, and over how many seconds; `packets` may be fewer. */
+  held: number;
+  packets: PacketSample[];
+}
