@@ -24,8 +24,9 @@ const packages: Record<string, readonly string[]> = {
   contract: [],
   core: ['contract'],
   server: ['contract', 'core'],
-  edge: ['contract', 'core'],
-  detector: ['contract', 'core'],
+  follow: [],
+  edge: ['contract', 'core', 'follow'],
+  detector: ['contract', 'core', 'follow'],
   lab: [],
   cli: ['contract', 'core', 'server', 'edge', 'detector', 'lab'],
 };

@@ -8,6 +8,8 @@ import { join } from 'node:path';
 import type { AgentEnforcement } from '@levee/contract/agent.ts';
 import { type Compiler, createCompiler } from '@levee/core/nftables/compiler.ts';
 import { tableName } from '@levee/core/nftables/names.ts';
+import { type Endpoint, parseEndpoints } from '@levee/follow/endpoint.ts';
+import { createKeyAlarm } from '@levee/follow/key-alarm.ts';
 import { defaultIntervals, type EdgeConfig, type EdgeIntervals } from './config.ts';
 import { forgetWindows } from './drivers/conntrack/forget-windows.ts';
 import { chooseKernel, type KernelAccess } from './drivers/nft/choose.ts';
@@ -24,9 +26,7 @@ import { isSamePlace, openTableRecord, type TableRecord, thisPlace } from './sta
 import { notForwarded, readForwarding } from './status/forwarding.ts';
 import { describeLeft, lookForLeft } from './status/left-table.ts';
 import { describeEnforced, describeEnforcement, describeStatus } from './status/status.ts';
-import { type Endpoint, parseEndpoints } from './sync/endpoint.ts';
 import { keyFileName } from './sync/enroll.ts';
-import { createKeyAlarm } from './sync/key-alarm.ts';
 import { createReporter } from './sync/reporter.ts';
 import { followStream } from './sync/stream.ts';
 import { openTunnels } from './tunnels/open.ts';
@@ -48,6 +48,8 @@ export interface EdgeHandle {
 /** A last report may take this long when the edge is stopped. */
 const stopGraceMilliseconds = 1_000;
 const reportAnswerMilliseconds = 10_000;
+const keyRefused =
+  "the control plane does not accept this router's key: enrol the router again (levee router enroll) and restart the edge; until then the rules in force stay as they are and changes do not arrive";
 
 /**
  * Resolves once what the last run left is in force again; the control plane need not be there. Throws an Error with a
@@ -87,7 +89,7 @@ async function run(config: EdgeConfig, { endpoints, key, access, giveBack }: Hel
   const { logger } = config;
   const intervals: EdgeIntervals = { ...defaultIntervals, ...config.intervals };
   const counters = access.kernel?.kernel && createCounters(access.kernel.kernel);
-  const keyAlarm = createKeyAlarm(logger);
+  const keyAlarm = createKeyAlarm(logger, keyRefused);
   const record = openTableRecord(config.stateDirectory);
   const noted = record.read();
   const newCompiler = (): Compiler => createCompiler({ ingressDevices: config.ingressDevices ?? [] });

@@ -4,7 +4,7 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgentEnrolled, AgentEnrollment } from '@levee/contract/agent.ts';
-import { createCaller, parseEndpoints } from './endpoint.ts';
+import { createCaller, parseEndpoints } from '@levee/follow/endpoint.ts';
 
 export const keyFileName = 'router.key';
 

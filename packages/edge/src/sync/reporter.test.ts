@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { AgentHit } from '@levee/contract/agent.ts';
+import { parseEndpoints } from '@levee/follow/endpoint.ts';
 import { pino } from 'pino';
 import { startControlPlane, type TestControlPlane } from '../testing/control-plane.ts';
-import { parseEndpoints } from './endpoint.ts';
 import { createReporter } from './reporter.ts';
 
 const hit = (uuid: string, packets: number): AgentHit => ({

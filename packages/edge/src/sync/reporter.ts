@@ -11,11 +11,11 @@ import type {
   AgentProbe,
   AgentReport,
 } from '@levee/contract/agent.ts';
+import { createBackoff } from '@levee/follow/backoff.ts';
+import { createCaller, type Endpoint } from '@levee/follow/endpoint.ts';
+import type { KeyAlarm } from '@levee/follow/key-alarm.ts';
+import { watchOutage } from '@levee/follow/outage.ts';
 import type { Logger } from 'pino';
-import { createBackoff } from './backoff.ts';
-import { createCaller, type Endpoint } from './endpoint.ts';
-import type { KeyAlarm } from './key-alarm.ts';
-import { watchOutage } from './outage.ts';
 import { fitFailures, takeHits } from './report-size.ts';
 
 export interface ReporterOptions {

@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import type { AgentTunnel } from '@levee/contract/agent.ts';
+import { parseEndpoints } from '@levee/follow/endpoint.ts';
 import { pino } from 'pino';
 import type { AgentEntry } from '../state/objects.ts';
 import { startControlPlane } from '../testing/control-plane.ts';
@@ -10,7 +11,6 @@ import { filterOf } from '../testing/filters.ts';
 import { ruleOf, uuidOf } from '../testing/rules.ts';
 import { tunnelOf } from '../testing/tunnels.ts';
 import { until } from '../testing/until.ts';
-import { parseEndpoints } from './endpoint.ts';
 import { followStream, type StreamOptions } from './stream.ts';
 
 const logger = pino({ level: 'silent' });

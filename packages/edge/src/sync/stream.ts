@@ -4,14 +4,14 @@
  * a snapshot that is still arriving, and never stops by itself.
  */
 import type { AgentHello, AgentTunnel } from '@levee/contract/agent.ts';
+import { createBackoff } from '@levee/follow/backoff.ts';
+import { type Endpoint, openRequest } from '@levee/follow/endpoint.ts';
+import type { KeyAlarm } from '@levee/follow/key-alarm.ts';
+import { createLineCutter } from '@levee/follow/lines.ts';
+import { watchOutage } from '@levee/follow/outage.ts';
 import type { Logger } from 'pino';
 import type { AgentEntry, AgentObjects } from '../state/objects.ts';
-import { createBackoff } from './backoff.ts';
-import { type Endpoint, openRequest } from './endpoint.ts';
-import type { KeyAlarm } from './key-alarm.ts';
-import { createLineCutter } from './lines.ts';
 import { parseMessage } from './message.ts';
-import { watchOutage } from './outage.ts';
 
 /** A thousand rules a line are half a megabyte; a change of a hundred thousand at once still fits. */
 const longestLineBytes = 64 << 20;
