@@ -1,5 +1,5 @@
 /** Payloads beside a given one: an octet changed, cut off, grown. Must never know what they mean. */
-import type { Random } from '../kernel/random.ts';
+import type { Random } from '@levee/lab/random.ts';
 
 /** No two alike, none the payload itself. */
 export function neighboursOf(payload: Uint8Array, random: Random, count: number): Uint8Array[] {

@@ -11,9 +11,9 @@ import type { Packet } from '@levee/core/firewall/packet.ts';
 import type { ConnectionState } from '@levee/core/firewall/rule.ts';
 import { buildFragments, buildFrame } from '@levee/lab/packet-build.ts';
 import { type PacketSpec, protocolNumber, type Transport } from '@levee/lab/packet-spec.ts';
+import type { Random } from '@levee/lab/random.ts';
 import { hardwareAddress } from '@levee/lab/router-path.ts';
 import { describePacket } from './packet-meaning.ts';
-import type { Random } from './random.ts';
 import { covers } from './random-rules.ts';
 import { flowSources, trackedHosts } from './world.ts';
 

@@ -7,9 +7,9 @@ import { test } from 'node:test';
 import { decodePacket } from '@levee/core/firewall/decode-packet.ts';
 import type { Packet } from '@levee/core/firewall/packet.ts';
 import { buildFrame } from '@levee/lab/packet-build.ts';
+import { Random } from '@levee/lab/random.ts';
 import { chosenSeed } from './meaning-run.ts';
 import { describePacket } from './packet-meaning.ts';
-import { Random } from './random.ts';
 import { randomPacket } from './random-packets.ts';
 import { RuleMaker } from './random-rules.ts';
 

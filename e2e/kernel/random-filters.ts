@@ -9,7 +9,7 @@ import type { FilterKind } from '@levee/core/filter/filter-kind.ts';
 import { withWideMeters } from '@levee/core/filter/testing/vector-run.ts';
 import type { PortRange } from '@levee/core/firewall/rule.ts';
 import type { AddressRange, Family, Prefix } from '@levee/core/net/prefix.ts';
-import type { Random } from './random.ts';
+import type { Random } from '@levee/lab/random.ts';
 import { truncate } from './random-rules.ts';
 import { hosts, ports, prefixLengths, sources, trackedHosts, trackedZone } from './world.ts';
 

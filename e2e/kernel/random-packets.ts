@@ -8,8 +8,8 @@ import type { Rule } from '@levee/core/firewall/rule.ts';
 import type { AddressRange, Family, Prefix } from '@levee/core/net/prefix.ts';
 import { leastLength } from '@levee/lab/packet-build.ts';
 import { type ExtensionHeader, type PacketSpec, protocolNumber, type Transport } from '@levee/lab/packet-spec.ts';
+import type { Random } from '@levee/lab/random.ts';
 import { hardwareAddress } from '@levee/lab/router-path.ts';
-import type { Random } from './random.ts';
 import { covers, neighbour, truncate } from './random-rules.ts';
 import { hosts, lengths, ports, sources, tcpFlagSets, trackedZone, wireMtu } from './world.ts';
 

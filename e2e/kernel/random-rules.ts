@@ -11,7 +11,7 @@ import {
 } from '@levee/core/firewall/protocol-traits.ts';
 import type { ConnectionState, PortRange, Rule } from '@levee/core/firewall/rule.ts';
 import type { AddressRange, Family, Prefix } from '@levee/core/net/prefix.ts';
-import type { Random } from './random.ts';
+import type { Random } from '@levee/lab/random.ts';
 import { hosts, lengths, ports, prefixLengths, sources, trackedHosts, trackedZone } from './world.ts';
 
 /** So high that no test reaches it: what happens within a limit is decided, what happens above is measured elsewhere. */
