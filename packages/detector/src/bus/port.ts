@@ -10,7 +10,16 @@ export const SLOT_MILLISECONDS = 250;
 /** Destinations are spread over so many shares by their /24 (IPv6: /64), so that an aggregate is never divided. */
 export const PARTITIONS = 64;
 
-/** The sums of one slot at one collector: columns, one row for each destination and vector that had traffic. */
+/**
+ * Added to a row's family: its address is the /24 (IPv6: /64) itself, and what it tells counts for that aggregate alone. So a
+ * collector tells of addresses of which there are too many to tell of each.
+ */
+export const AGGREGATE_ONLY = 64;
+
+/**
+ * The sums of one slot at one collector: columns, one row for each destination and vector that had traffic. Sent for every slot,
+ * also an empty one. Where the collector's clock was set back, a moment comes twice, with another sequence.
+ */
 export interface SlotReport {
   readonly type: 'slot';
   /** Unique among those that run, for each worker. */
@@ -19,7 +28,7 @@ export interface SlotReport {
   /** Its start by the collector's clock, a multiple of the slot's length. */
   readonly slotMs: number;
   readonly count: number;
-  /** 4 or 6. */
+  /** 4 or 6, or one of them + `AGGREGATE_ONLY`. */
   readonly families: Uint8Array;
   /** Four words a row; IPv4 has the first alone. */
   readonly addresses: Uint32Array;
@@ -36,6 +45,7 @@ export interface SlotReport {
 
 /** What the packets of one destination and vector looked like in one slot; keys with the most weight, at most 64 each. */
 export interface SlotProfile {
+  /** An address, or the hot subnet of whose addresses it is all together. */
   readonly dst: string;
   readonly vector: number;
   readonly samples: number;
@@ -61,6 +71,17 @@ export interface CollectorStatus {
   readonly exporters: readonly ExporterStatus[];
   readonly receiveBuffer: { readonly bytes: number; readonly wanted: number };
   readonly kernelDrops: number;
+  /** What a bound kept out, since the worker's start. */
+  readonly overflow: {
+    /** Datagrams of unknown sources beyond those that are told one by one. */
+    readonly unknownDatagrams: number;
+    /** Records that are in no row, not even of their aggregate. */
+    readonly records: number;
+    /** Records of long flows that count for the slot in which they came. */
+    readonly unspread: number;
+    /** Records of hot destinations that are in no profile. */
+    readonly unprofiled: number;
+  };
 }
 
 export interface CollectedSamples {
@@ -75,7 +96,7 @@ export type FromCollector = SlotReport | CollectorStatus | CollectedSamples;
 
 export type ToCollector =
   | { readonly type: 'settings'; readonly settings: DetectorSettings }
-  /** Destinations (addresses) that are to be profiled from now on, instead of those before: at most 4 096. */
+  /** Destinations (addresses or subnets) that are to be profiled from now on, instead of this detector's before: at most 4 096. */
   | { readonly type: 'hot'; readonly detector: string; readonly destinations: readonly string[] }
   | {
       readonly type: 'samples_wanted';
