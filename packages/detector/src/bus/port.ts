@@ -75,8 +75,8 @@ export interface CollectorStatus {
   readonly overflow: {
     /** Datagrams of unknown sources beyond those that are told one by one. */
     readonly unknownDatagrams: number;
-    /** Records that are in no row, not even of their aggregate. */
-    readonly records: number;
+    /** Sampled packets that are in no row, not even of their aggregate. */
+    readonly samples: number;
     /** Records of long flows that count for the slot in which they came. */
     readonly unspread: number;
     /** Records of hot destinations that are in no profile. */
