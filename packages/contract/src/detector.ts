@@ -52,6 +52,8 @@ export interface OngoingAttack {
   vectors: string[];
   started_ms: number;
   detected_ms: number;
+  /** As last told: whoever takes it over counts on from there. Absent: it counts from nothing. */
+  told?: Pick<DetectedAttack, 'packets' | 'bytes' | 'sampled' | 'threshold'>;
 }
 
 export interface BaselineEntry {
