@@ -20,7 +20,7 @@ export const flowComponents = [
   'flow-label',
 ] as const;
 
-export const flowActions = ['discard', 'rate-limit', 'redirect', 'mark'] as const;
+export const flowActions = ['discard', 'rate-limit', 'redirect', 'mark', 'blackhole'] as const;
 
 const component = Type.Optional(Type.String());
 
@@ -47,7 +47,11 @@ export const flowrule = Type.Object(
         examples: [{ protocol: 'udp', 'source-port': '53', 'packet-length': '1000-65535' }],
       },
     ),
-    action: Type.Enum([...flowActions]),
+    action: Type.Enum([...flowActions], {
+      description:
+        '`blackhole` is no FlowSpec rule but a route to the destination that peers discard (RFC 7999): it has no ' +
+        'components, and takes the whole destination down.',
+    }),
     ratelimit: Type.Optional(
       Type.Number({ minimum: 0, description: 'Bytes a second, with `rate-limit`: what exceeds it is discarded.' }),
     ),

@@ -59,7 +59,9 @@ export type FlowTreatment =
   | { readonly action: 'discard' }
   | { readonly action: 'rate-limit'; readonly bytesPerSecond: number }
   | { readonly action: 'redirect'; readonly routeTarget: string }
-  | { readonly action: 'mark'; readonly dscp: number };
+  | { readonly action: 'mark'; readonly dscp: number }
+  /** A route of its own kind, to the destination as a whole (RFC 7999); no components. */
+  | { readonly action: 'blackhole' };
 
 export interface Flowrule {
   readonly dst: Prefix;

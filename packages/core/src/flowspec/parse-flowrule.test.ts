@@ -46,10 +46,13 @@ test('every action takes its own field and no other', () => {
     { action: 'redirect', redirect_target: '4200000000:65535' },
     { action: 'redirect', redirect_target: '192.0.2.1:666' },
     { action: 'mark', mark_dscp: 0 },
+    { action: 'blackhole' },
   ]) {
     assert.deepEqual(canonicalOf({ ...base, ...treatment }), { ...base, ...treatment });
   }
   assert.deepEqual(faultsOf({ ...base, action: 'discard', ratelimit: 5 }), ['/ratelimit other_action']);
+  const some = { dst: '203.0.113.7', components: { protocol: 'udp' } };
+  assert.deepEqual(faultsOf({ ...some, action: 'blackhole' }), ['/components other_action']);
   assert.deepEqual(faultsOf({ ...base, action: 'rate-limit' }), ['/ratelimit required']);
   assert.deepEqual(faultsOf({ ...base, action: 'rate-limit', ratelimit: 0 }), ['/ratelimit out_of_range']);
   assert.deepEqual(faultsOf({ ...base, action: 'mark', mark_dscp: 64 }), ['/mark_dscp out_of_range']);

@@ -52,6 +52,10 @@ export function parseFlowrule(wire: unknown): ParsedFlowrule {
   const read = readComponents(fieldOf(fields, 'components'), problems);
   const treatment = readTreatment(fields, problems);
   if (read !== undefined) checkTogether(read, dst, problems);
+  if (treatment?.action === 'blackhole' && Object.keys(fieldOf(fields, 'components') ?? {}).length > 0) {
+    const sentence = 'must be empty for the action blackhole, which takes all packets to dst';
+    problems.push(problem(['components'], 'other_action', sentence));
+  }
   if (problems.length > 0 || dst === undefined || read === undefined || treatment === undefined) {
     return { ok: false, problems };
   }
@@ -164,6 +168,7 @@ function readTreatment(fields: Fields, problems: Problem[]): FlowTreatment | und
   }
   switch (action) {
     case 'discard':
+    case 'blackhole':
       return { action };
     case 'rate-limit': {
       const rate = fieldOf(fields, 'ratelimit');

@@ -95,7 +95,7 @@ export async function proposeFlowrule(executor: Executor, wanted: WantedFlowrule
   return done(row);
 }
 
-/** Equal for equal routes, whatever is done with what they match. */
-function nlriOf({ dst, components }: CanonicalFlowrule): string {
-  return JSON.stringify([dst, components]);
+/** Equal for equal routes, whatever is done with what they match; a blackhole is a route of another kind. */
+function nlriOf({ dst, components, action }: CanonicalFlowrule): string {
+  return JSON.stringify(action === 'blackhole' ? [dst] : [dst, components]);
 }
