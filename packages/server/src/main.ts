@@ -14,6 +14,8 @@ import { startRdnsReconciler } from './backends/rdns/reconciler.ts';
 import { createDispatcher } from './backends/webhook/dispatcher.ts';
 import type { ResolveHost } from './backends/webhook/resolve-host.ts';
 import { createTargetJudge } from './backends/webhook/target.ts';
+import { startDetectors } from './detectors/detectors.ts';
+import { detectorPaths } from './detectors/routes.ts';
 import { startEvents } from './events/events.ts';
 import { createApi } from './http/api.ts';
 import { eventRenderers } from './http/event-objects.ts';
@@ -127,6 +129,12 @@ async function start(
   undo.push(() => sweeper.stop());
   const leave = agents.registry.onChange(() => sweeper.wake());
 
+  const detectors = startDetectors(database, tail, {
+    committed: wake,
+    log: tell,
+    logError: (error, message) => log.error({ err: error }, message),
+  });
+
   const rdns = await startRdnsReconciler({ database, tail, log: tell, servesEmbedded: config.dns !== undefined });
   const forwardChecks = startForwardChecks(database.pool, {
     resolvers: config.dnsResolvers,
@@ -161,8 +169,11 @@ async function start(
     rateLimit: config.rateLimit,
     innerPools: config.innerPools,
     isReady: async () => (await database.pool.query('select 1')).rowCount === 1,
-    mount: (app) => agents.mount(app),
-    mounted: agentPaths,
+    mount(app) {
+      agents.mount(app);
+      detectors.mount(app);
+    },
+    mounted: [...agentPaths, ...detectorPaths],
   });
   const socketPath = join(config.dataDirectory, 'control.sock');
   undo.push(() => api.close());
@@ -171,7 +182,7 @@ async function start(
     leave();
     await events.stop();
     await Promise.all([rdns.stop(), forwardChecks.stop()]);
-    await agents.stop();
+    await Promise.all([agents.stop(), detectors.stop()]);
   });
   const dns =
     config.dns &&

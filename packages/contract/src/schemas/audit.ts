@@ -20,6 +20,9 @@ export const auditKinds = [
   'quota',
   'location',
   'router',
+  'detector',
+  'exporter',
+  'detection_policy',
 ] as const;
 export type AuditKind = (typeof auditKinds)[number];
 

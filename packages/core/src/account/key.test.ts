@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { KEY_RANDOM_BYTES, type KeyRole, makeKey, parseKeyRole } from './key.ts';
 
 const bytes = fc.uint8Array({ minLength: KEY_RANDOM_BYTES, maxLength: KEY_RANDOM_BYTES });
-const role = fc.constantFrom<KeyRole>('operator', 'provider', 'user', 'router');
+const role = fc.constantFrom<KeyRole>('operator', 'provider', 'user', 'router', 'detector');
 
 test('a key has the documented form and gives back its role', () => {
   fc.assert(

@@ -1,21 +1,27 @@
 /**
- * The text form of API keys and router keys: `lv_<role letter>_<secret>_<checksum>`. Pure: random bytes come in as an
+ * The text form of API keys and of the keys of routers and detectors: `lv_<role letter>_<secret>_<checksum>`. Pure: random bytes come in as an
  * argument, nothing is hashed or stored here. The form lets secret scanners recognise a key and lets a mistyped one be
  * refused without a look-up; the checksum is no protection against anybody.
  */
 
-export type KeyRole = 'operator' | 'provider' | 'user' | 'router';
+export type KeyRole = 'operator' | 'provider' | 'user' | 'router' | 'detector';
 
 /** Bytes that makeKey takes: 256 bits, 43 characters. */
 export const KEY_RANDOM_BYTES = 32;
 
-const LETTERS: Readonly<Record<KeyRole, string>> = { operator: 'o', provider: 'p', user: 'u', router: 'r' };
+const LETTERS: Readonly<Record<KeyRole, string>> = {
+  operator: 'o',
+  provider: 'p',
+  user: 'u',
+  router: 'r',
+  detector: 'd',
+};
 const ROLES = new Map(Object.entries(LETTERS).map(([role, letter]) => [letter, role as KeyRole]));
 
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const SECRET_LENGTH = 43;
 const CHECKSUM_LENGTH = 6;
-const SHAPE = /^lv_([opur])_([0-9A-Za-z]{22,64})_([0-9A-Za-z]{6})$/;
+const SHAPE = /^lv_([dopur])_([0-9A-Za-z]{22,64})_([0-9A-Za-z]{6})$/;
 
 /**
  * A new key's text. Base 62 of the whole number that the bytes spell: 62^43 > 2^256, so nothing is lost and every key

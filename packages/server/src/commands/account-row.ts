@@ -1,4 +1,5 @@
 /** Accounts with their subnets, as rows give them. Owns the columns and the text of a subnet; renders nothing. */
+import { subnetText } from '../store/subnet-text.ts';
 
 export interface AccountWithSubnets {
   readonly uuid: string;
@@ -14,11 +15,6 @@ export interface AccountWithSubnets {
   /** In address order, IPv4 first; a single address without its length. */
   readonly subnets: readonly string[];
 }
-
-/** A single address without its length. */
-export const subnetText = (column: string) =>
-  `case when masklen(${column}) = case family(${column}) when 4 then 32 else 128 end
-    then host(${column}) else ${column}::text end`;
 
 /** Of `account a`. */
 export const accountColumns = `a.uuid::text as uuid, a.role, a.provider_uuid::text as provider_uuid, a.name, a.username,

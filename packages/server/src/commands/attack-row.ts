@@ -3,7 +3,7 @@
  * as `details`; renders nothing.
  */
 import type { EndReason } from '@levee/core/attack/placement.ts';
-import { subnetText } from './account-row.ts';
+import { subnetText } from '../store/subnet-text.ts';
 import { milliseconds } from './stored-row.ts';
 
 /** What is known beyond the columns, in the wire's form: it is answered as it was told. */

@@ -5,7 +5,8 @@
 import type { Problem } from '@levee/contract/errors.ts';
 import { type Prefix, prefixesOverlap } from '@levee/core/net/prefix.ts';
 import { formatPrefix, prefixFromTrusted } from '@levee/core/net/prefix-text.ts';
-import { type AccountWithSubnets, subnetText } from './account-row.ts';
+import { subnetText } from '../store/subnet-text.ts';
+import type { AccountWithSubnets } from './account-row.ts';
 import { findTaken, savePrefixes } from './create-provider.ts';
 import type { Executor } from './executor.ts';
 import { loadAccount } from './load-account.ts';

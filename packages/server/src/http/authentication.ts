@@ -127,7 +127,7 @@ export function createKeyRing(pool: Pick<pg.Pool, 'query'>, options: KeyRingOpti
       const entry = good.get(digest) ?? wrong.get(digest);
       if (entry !== undefined && entry.until > now()) return judge(entry.known, remoteAddress);
       const role = digest === anyForm ? 'operator' : parseKeyRole(header);
-      if (role === undefined || role === 'router') return refuse(invalid, remoteAddress);
+      if (role === undefined || role === 'router' || role === 'detector') return refuse(invalid, remoteAddress);
       // One that was good a moment ago waits for nobody else's.
       const lane = entry?.known?.caller.keyUuid ?? sourceOf(remoteAddress ?? '');
       return loadOnce(digest, lane).then((loaded) => judge(loaded.known, remoteAddress));

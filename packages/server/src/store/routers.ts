@@ -297,7 +297,7 @@ export async function ensureLocalRouter(
 }
 
 /** The last one is taken by nobody else: it holds the whole uuid. */
-function localNames(uuid: string, hostName: string): string[] {
+export function localNames(uuid: string, hostName: string): string[] {
   const host = hostName
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-')

@@ -1,0 +1,87 @@
+/**
+ * Everything that detectors need of the control plane, put together: what main starts and http mounts. Also knows their keys,
+ * so that a report costs no look-up.
+ */
+import type { FastifyInstance } from 'fastify';
+import type { ChangeTail } from '../store/change-tail.ts';
+import type { Database } from '../store/database.ts';
+import { detectorByKey, type KnownDetector } from '../store/detectors.ts';
+import { registerDetectorRoutes } from './routes.ts';
+import { startSettingsFeed } from './settings-feed.ts';
+import { createDetectorStreams, type DetectorStreams } from './streams.ts';
+import { takeReport } from './take-report.ts';
+
+export interface Detectors {
+  readonly streams: Pick<DetectorStreams, 'count' | 'send'>;
+  /** Adds the routes of `detectorPaths`. */
+  mount(app: FastifyInstance): void;
+  /** Ends every stream at once. Call it before the HTTP server closes, which waits for open answers. */
+  stop(): Promise<void>;
+}
+
+export interface DetectorsOptions {
+  readonly heartbeatSeconds?: number;
+  /** Something was committed. */
+  readonly committed: () => void;
+  readonly log?: (message: string) => void;
+  readonly logError?: (error: unknown, message: string) => void;
+}
+
+const HEARTBEAT_SECONDS = 5;
+/** A removed detector's key stops working by the change log; this is for when that is not followed. */
+const TRUSTED_MILLISECONDS = 1_000;
+
+export function startDetectors(
+  { pool }: Pick<Database, 'pool'>,
+  tail: ChangeTail,
+  options: DetectorsOptions,
+): Detectors {
+  const log = options.log ?? (() => {});
+  const logError = options.logError ?? ((error, message) => log(`${message}: ${(error as Error).message}`));
+  const feed = startSettingsFeed(pool, tail, { log });
+  const streams = createDetectorStreams(pool, feed, {
+    heartbeatSeconds: options.heartbeatSeconds ?? HEARTBEAT_SECONDS,
+    log,
+  });
+  const trusted = new Map<string, { readonly detector: KnownDetector; readonly until: number }>();
+  const leave = tail.subscribe({
+    changes({ entries, unsettled }) {
+      for (const { kind, objectUuid } of [...entries, ...unsettled]) {
+        if (kind !== 'detector') continue;
+        trusted.clear();
+        // One that is still there comes back.
+        streams.drop(objectUuid);
+      }
+    },
+    gap: () => trusted.clear(),
+  });
+  return {
+    streams,
+    mount(app) {
+      registerDetectorRoutes(app, {
+        async byKeyHash(keyHash) {
+          const known = trusted.get(keyHash);
+          if (known !== undefined && known.until > Date.now()) return known.detector;
+          trusted.delete(keyHash);
+          const until = Date.now() + TRUSTED_MILLISECONDS;
+          const detector = await detectorByKey(pool, keyHash);
+          if (detector !== undefined) trusted.set(keyHash, { detector, until });
+          return detector;
+        },
+        openStream: (response, detector) => streams.open(response, detector),
+        async take(detector, report) {
+          const { answer, wrote } = await takeReport(pool, detector.uuid, report, new Date());
+          if (wrote) options.committed();
+          return answer;
+        },
+        async takeSamples() {},
+        logError,
+      });
+    },
+    async stop() {
+      leave();
+      streams.stop();
+      await feed.stop();
+    },
+  };
+}

@@ -1,0 +1,66 @@
+/**
+ * Stores what a detector reports: each attack in a transaction of its own, so that one that cannot be recorded stops no
+ * other; then its figures and what is usual. Answers when everything is committed.
+ */
+import type { DetectorReport, DetectorReportAnswer, ExporterStatus } from '@levee/contract/detector.ts';
+import type pg from 'pg';
+import { transact } from '../commands/executor.ts';
+import { recordDetectedAttack } from '../commands/record-detected-attack.ts';
+import { saveBaselines } from '../store/detector-settings.ts';
+
+export interface TakenReport {
+  readonly answer: DetectorReportAnswer;
+  /** Attacks were told of: the change log may have something new. */
+  readonly wrote: boolean;
+}
+
+/** Throws what the driver throws: nothing that follows was stored then, and all of it is told again. */
+export async function takeReport(
+  pool: pg.Pool,
+  detectorUuid: string,
+  report: DetectorReport,
+  now: Date,
+): Promise<TakenReport> {
+  const refused: DetectorReportAnswer['refused'] = [];
+  for (const attack of report.attacks) {
+    const outcome = await transact(pool, (executor) => recordDetectedAttack(executor, attack, now));
+    if (outcome.ok) continue;
+    const { code, details } = outcome.failure;
+    refused.push({ id: attack.id, message: details.map(({ message }) => message).join(' ') || code });
+  }
+  if (report.baselines !== undefined) await saveBaselines(pool, report.baselines);
+  if (report.exporters !== undefined) await saveFigures(pool, detectorUuid, report, report.exporters);
+  return { answer: { refused }, wrote: report.attacks.length > 0 };
+}
+
+/**
+ * One statement, every ten seconds of each detector: these are live figures, of which the last ones count.
+ */
+const FIGURES = `with seen as (
+    update detector set last_seen_at = now(), run = $2, status = $3 where uuid = $1 returning uuid
+  ), gone as (
+    delete from exporter_figures where detector_uuid = $1 and source <> all($4::inet[])
+  )
+  insert into exporter_figures (detector_uuid, source, told_at, figures)
+  select distinct on (f.source) seen.uuid, f.source, now(), f.figures
+  from seen cross join unnest($4::inet[], $5::json[]) as f (source, figures)
+  on conflict (detector_uuid, source) do update set told_at = excluded.told_at, figures = excluded.figures`;
+
+async function saveFigures(
+  pool: pg.Pool,
+  detectorUuid: string,
+  { run, status }: DetectorReport,
+  exporters: readonly ExporterStatus[],
+): Promise<void> {
+  await pool.query({
+    name: 'detector_figures',
+    text: FIGURES,
+    values: [
+      detectorUuid,
+      run,
+      JSON.stringify(status),
+      exporters.map(({ source }) => source),
+      exporters.map((each) => JSON.stringify(each)),
+    ],
+  });
+}
