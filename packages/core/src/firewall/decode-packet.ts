@@ -24,21 +24,51 @@ export interface PacketSurroundings {
 
 /** Bytes behind the length that the IP header states (padding of the link) are ignored. */
 export function decodePacket(bytes: Uint8Array, surroundings: PacketSurroundings): DecodedPacket {
+  return decode(bytes, surroundings);
+}
+
+export type DecodedSample =
+  | {
+      readonly ok: true;
+      /** What lies behind the sample is left out, as every fact that is not known. */
+      readonly packet: Packet;
+      /** The packet is longer than what was sampled of it. */
+      readonly isCut: boolean;
+      /** It is cut before the header that ends the walk over IPv6's extension headers. */
+      readonly lacksHeaders: boolean;
+    }
+  | Extract<DecodedPacket, { readonly ok: false }>;
+
+/**
+ * The first bytes of a packet, as an exporter sampled them. `lengthBytes`: the IP total length that it had. A cut payload is none:
+ * what judges payloads takes them for whole.
+ */
+export function decodeSample(bytes: Uint8Array, lengthBytes: number, surroundings: PacketSurroundings): DecodedSample {
+  const decoded = decode(bytes, surroundings, lengthBytes);
+  if (!decoded.ok) return decoded;
+  const { payload, ...facts } = decoded.packet;
+  const isCut = bytes.length < lengthBytes;
+  const lacksHeaders = isCut && facts.family === 6 && walkHeaders(bytes).endsEarly;
+  return { ok: true, packet: isCut ? facts : decoded.packet, isCut, lacksHeaders };
+}
+
+/** `sampledLength`: the bytes may be fewer, and this is how many there were. */
+function decode(bytes: Uint8Array, surroundings: PacketSurroundings, sampledLength?: number): DecodedPacket {
   const version = (bytes[0] ?? 0) >>> 4;
-  if (version === 4) return decodeIpv4(bytes, surroundings);
-  if (version === 6) return decodeIpv6(bytes, surroundings);
+  if (version === 4) return decodeIpv4(bytes, surroundings, sampledLength);
+  if (version === 6) return decodeIpv6(bytes, surroundings, sampledLength);
   return { ok: false, reason: 'no_ip_version' };
 }
 
 const viewOf = (bytes: Uint8Array) => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
-function decodeIpv4(bytes: Uint8Array, surroundings: PacketSurroundings): DecodedPacket {
+function decodeIpv4(bytes: Uint8Array, surroundings: PacketSurroundings, sampledLength?: number): DecodedPacket {
   if (bytes.length < 20) return { ok: false, reason: 'truncated' };
   const view = viewOf(bytes);
   const headerLength = (view.getUint8(0) & 15) * 4;
-  const totalLength = view.getUint16(2);
+  const totalLength = sampledLength ?? view.getUint16(2);
   if (headerLength < 20 || totalLength < headerLength) return { ok: false, reason: 'malformed_header' };
-  if (bytes.length < totalLength) return { ok: false, reason: 'truncated' };
+  if (sampledLength === undefined && bytes.length < totalLength) return { ok: false, reason: 'truncated' };
   const fragmentField = view.getUint16(6);
   const fragment = { offsetBytes: (fragmentField & 0x1fff) * 8, more: (fragmentField & 0x2000) !== 0 };
   const upperProtocol = view.getUint8(9);
@@ -58,11 +88,11 @@ function decodeIpv4(bytes: Uint8Array, surroundings: PacketSurroundings): Decode
   };
 }
 
-function decodeIpv6(bytes: Uint8Array, surroundings: PacketSurroundings): DecodedPacket {
+function decodeIpv6(bytes: Uint8Array, surroundings: PacketSurroundings, sampledLength?: number): DecodedPacket {
   if (bytes.length < 40) return { ok: false, reason: 'truncated' };
   const view = viewOf(bytes);
-  const totalLength = view.getUint16(4) + 40;
-  if (bytes.length < totalLength) return { ok: false, reason: 'truncated' };
+  const totalLength = sampledLength ?? view.getUint16(4) + 40;
+  if (sampledLength === undefined && bytes.length < totalLength) return { ok: false, reason: 'truncated' };
   const { extensionHeaders, upperProtocol, transportAt, fragment } = walkHeaders(bytes.subarray(0, totalLength));
   const address = (at: number) => (view.getBigUint64(at) << 64n) | view.getBigUint64(at + 8);
   return {
@@ -89,6 +119,8 @@ interface HeaderWalk {
   /** Where the upper protocol's header begins; absent in a later fragment and behind an authentication header. */
   readonly transportAt?: number;
   readonly fragment?: { readonly offsetBytes: number; readonly more: boolean };
+  /** The bytes end inside a header of which more follows. */
+  readonly endsEarly: boolean;
 }
 
 const { hopopt, 'ipv6-route': routing, 'ipv6-frag': fragmentHeader, 'ipv6-opts': options, ah } = protocolNumbers;
@@ -103,20 +135,22 @@ function walkHeaders(bytes: Uint8Array): HeaderWalk {
   const extensionHeaders: number[] = [];
   let authenticated = false;
   let fragment: HeaderWalk['fragment'];
-  const done = (upperProtocol?: number, transportAt?: number): HeaderWalk => {
+  const done = (upperProtocol?: number, transportAt?: number, endsEarly = false): HeaderWalk => {
     const shown = authenticated ? (ah ?? undefined) : upperProtocol;
     return {
       extensionHeaders,
       ...(shown !== undefined && { upperProtocol: shown }),
       ...(transportAt !== undefined && !authenticated && { transportAt }),
       ...(fragment && { fragment }),
+      endsEarly,
     };
   };
   let at = 40;
   let header = view.getUint8(6);
   for (;;) {
     if (!isWalkable(header)) return done(header, at);
-    if (at + (header === fragmentHeader || header === routing ? 4 : 2) > bytes.length) return done();
+    if (at + (header === fragmentHeader || header === routing ? 4 : 2) > bytes.length)
+      return done(undefined, undefined, true);
     if (header === ah) authenticated = true;
     else extensionHeaders.push(header);
     const following = view.getUint8(at);
