@@ -1,14 +1,11 @@
 /**
- * Follows the control plane's stream of desired state: connects, resumes at the cursor, puts snapshots together, notices
- * silence, and tries the next address when one fails. Hands on whole snapshots and changes only; keeps no objects beyond
- * a snapshot that is still arriving, and never stops by itself.
+ * Follows the control plane's stream of desired state: resumes at the cursor and puts snapshots together. Hands on whole
+ * snapshots and changes only; keeps no objects beyond a snapshot that is still arriving.
  */
 import type { AgentHello, AgentTunnel } from '@levee/contract/agent.ts';
-import { createBackoff } from '@levee/follow/backoff.ts';
-import { type Endpoint, openRequest } from '@levee/follow/endpoint.ts';
+import type { Endpoint } from '@levee/follow/endpoint.ts';
+import { followLines, type Stream } from '@levee/follow/follow-lines.ts';
 import type { KeyAlarm } from '@levee/follow/key-alarm.ts';
-import { createLineCutter } from '@levee/follow/lines.ts';
-import { watchOutage } from '@levee/follow/outage.ts';
 import type { Logger } from 'pino';
 import type { AgentEntry, AgentObjects } from '../state/objects.ts';
 import { parseMessage } from './message.ts';
@@ -31,112 +28,18 @@ export interface StreamOptions {
   changes(cursor: string, upsert: AgentObjects, remove: readonly string[]): void;
 }
 
-export interface Stream {
-  readonly connected: boolean;
-  stop(): Promise<void>;
-}
-
 export function followStream(options: StreamOptions): Stream {
-  const { endpoints, logger } = options;
-  const backoff = createBackoff(options.reconnectMilliseconds);
-  const outage = watchOutage(logger, 'not connected to the control plane; the rules in force stay');
-  const stopping = new AbortController();
-  let connected = false;
-
-  const run = async (): Promise<void> => {
-    for (let attempt = 0; !stopping.signal.aborted; attempt++) {
-      const endpoint = endpoints[attempt % endpoints.length] as Endpoint;
-      const reason = await followOnce(options, endpoint, stopping.signal, () => {
-        connected = true;
-        backoff.reset();
-        outage.over();
-      });
-      connected = false;
-      if (stopping.signal.aborted) return;
-      const pause = backoff.next();
-      outage.failed({ endpoint: endpoint.text, reason, retryMilliseconds: pause });
-      await delay(pause, stopping.signal);
-    }
-  };
-  const running = run();
-  return {
-    get connected() {
-      return connected;
+  return followLines({
+    ...options,
+    longestLineBytes,
+    trouble: 'not connected to the control plane; the rules in force stay',
+    open(endpoint, greeted) {
+      const cursor = options.cursor();
+      return {
+        path: `/agent/v1/stream${cursor === undefined ? '' : `?after=${encodeURIComponent(cursor)}`}`,
+        take: createTaker(options, endpoint, cursor !== undefined, greeted),
+      };
     },
-    async stop() {
-      stopping.abort();
-      await running;
-    },
-  };
-}
-
-function delay(milliseconds: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, milliseconds);
-    signal.addEventListener('abort', done);
-    if (signal.aborted) done();
-  });
-}
-
-/** One connection, to its end; resolves with why it ended. */
-function followOnce(
-  options: StreamOptions,
-  endpoint: Endpoint,
-  signal: AbortSignal,
-  onHello: () => void,
-): Promise<string> {
-  return new Promise((resolve) => {
-    const cursor = options.cursor();
-    const path = `/agent/v1/stream${cursor === undefined ? '' : `?after=${encodeURIComponent(cursor)}`}`;
-    const call = openRequest(endpoint, {
-      method: 'GET',
-      path,
-      agent: false,
-      headers: { authorization: `Bearer ${options.key}`, accept: 'application/x-ndjson' },
-    });
-    let ended = false;
-    const end = (reason: string): void => {
-      if (ended) return;
-      ended = true;
-      clearTimeout(watchdog);
-      signal.removeEventListener('abort', aborted);
-      call.destroy();
-      resolve(reason);
-    };
-    const aborted = (): void => end('stopped');
-    const watchdog = setTimeout(() => end(`silent for ${options.silenceMilliseconds} ms`), options.silenceMilliseconds);
-    signal.addEventListener('abort', aborted);
-    if (signal.aborted) return end('stopped');
-
-    const take = createTaker(options, endpoint, cursor !== undefined, onHello);
-    call.on('error', (error) => end((error as NodeJS.ErrnoException).code ?? error.message));
-    call.on('response', (response) => {
-      if (response.statusCode !== 200) {
-        options.keyAlarm(endpoint.text, response.statusCode ?? 0);
-        response.resume();
-        end(`answered ${response.statusCode}`);
-        return;
-      }
-      const cutter = createLineCutter(longestLineBytes);
-      response.on('data', (chunk: Buffer) => {
-        if (ended) return;
-        watchdog.refresh();
-        const lines = cutter.push(chunk);
-        if (lines === undefined) return end('a line is too long');
-        for (const line of lines) {
-          const problem = take(line);
-          if (problem !== undefined) return end(problem);
-        }
-      });
-      response.on('error', (error) => end(error.message));
-      response.on('close', () => end('closed by the control plane'));
-    });
-    call.end();
   });
 }
 
