@@ -16,6 +16,8 @@ export interface TrafficStream {
   packets: number;
   /** IP total lengths. */
   bytes: number;
+  /** Of the squares of those lengths: what the error of a sample's bytes is made of. */
+  squares: number;
 }
 
 export interface TimedFrame {
@@ -39,6 +41,7 @@ export class Schedule {
       endMs: Number.NEGATIVE_INFINITY,
       packets: 0,
       bytes: 0,
+      squares: 0,
     };
     this.streams.push(made);
     return made;
@@ -50,7 +53,9 @@ export class Schedule {
     stream.startMs = Math.min(stream.startMs, atMs);
     stream.endMs = Math.max(stream.endMs, atMs);
     stream.packets++;
-    stream.bytes += frame.length - ethernetBytes;
+    const length = frame.length - ethernetBytes;
+    stream.bytes += length;
+    stream.squares += length * length;
   }
 
   /** A frame that is nobody's traffic. */
