@@ -2,7 +2,8 @@
  * Takes what a detector of this installation tells of one attack: the attack, what proves it, what is done about it, in the
  * one transaction that it is given. Told again it changes nothing. Owns how a detector's words become an attack's.
  */
-import type { DetectedAttack, Share, VectorProfile } from '@levee/contract/detector.ts';
+import type { DetectedAttack } from '@levee/contract/detector.ts';
+import { noteDecision, saveEvidence } from './attack-evidence.ts';
 import type { AttackDetails, AttackRow } from './attack-row.ts';
 import type { Executor } from './executor.ts';
 import { takeTurn } from './known-attacks.ts';
@@ -11,8 +12,6 @@ import { type AttackReport, recordAttack } from './record-attack.ts';
 
 /** What its own detectors are called as the source of an attack. */
 export const detectorSource = 'levee';
-
-const MOST_TOP = 20;
 
 const knownStatement = {
   name: 'detected_attack_known',
@@ -45,51 +44,21 @@ export async function recordDetectedAttack(
   await takeTurn(executor, report);
   const known = await executor.rows(knownStatement, [detectorSource, detected.id]);
   // How long it took is told once: a repeated report takes no longer.
-  const timings = known.length > 0 ? {} : { timings: timingsOf(detected, now) };
+  const timings = known.length > 0 ? {} : { timings: timingsOf(detected) };
   const recorded = await recordAttack(executor, { ...report, details: { ...report.details, ...timings } });
   if (!recorded.ok) return recorded;
-  return done(recorded.value.row);
+  const { row } = recorded.value;
+  await saveEvidence(executor, row.uuid, detected);
+  await noteDecision(executor, row.uuid);
+  return done(row);
 }
 
-function timingsOf({ started_ms, detected_ms }: DetectedAttack, now: Date): NonNullable<AttackDetails['timings']> {
-  return {
-    detect_ms: Math.max(0, detected_ms - started_ms),
-    decide_ms: Math.max(0, now.getTime() - detected_ms),
-  };
+function timingsOf({ started_ms, detected_ms }: DetectedAttack): NonNullable<AttackDetails['timings']> {
+  return { detect_ms: Math.max(0, detected_ms - started_ms) };
 }
 
-function detailsOf({ packets, bytes, threshold, profile }: DetectedAttack): AttackDetails {
-  const sources = weighted(profile, ({ sources }) => sources);
-  const src = weighted(profile, ({ source_ports }) => source_ports);
-  const dst = weighted(profile, ({ destination_ports }) => destination_ports);
+/** What grows with each report is evidence: an attack is another by what it is, not by each packet more. */
+function detailsOf({ threshold }: DetectedAttack): AttackDetails {
   const { policy, metric, value, observed } = threshold;
-  return {
-    packets,
-    bytes,
-    threshold: { policy, metric: `${threshold.vector} ${metric}`, value, observed },
-    ...(sources.length > 0 && { top_sources: sources.map(([source, share]) => ({ source, share })) }),
-    ...((src.length > 0 || dst.length > 0) && {
-      top_ports: {
-        ...(src.length > 0 && { src: src.map(([port, share]) => ({ port, share })) }),
-        ...(dst.length > 0 && { dst: dst.map(([port, share]) => ({ port, share })) }),
-      },
-    }),
-  };
-}
-
-/** Of all the packets: each vector's shares by how much of the attack it is. The most first; `total` is of all of them. */
-function weighted<T>(profile: readonly VectorProfile[], sharesOf: (each: VectorProfile) => Share<T>[]): [T, number][] {
-  const parts = profile.some(({ vector }) => vector !== 'total')
-    ? profile.filter(({ vector }) => vector !== 'total')
-    : profile;
-  const whole = parts.reduce((sum, { pps }) => sum + pps, 0);
-  const shares = new Map<T, number>();
-  for (const part of parts) {
-    const weight = whole > 0 ? part.pps / whole : 1 / parts.length;
-    for (const { value, share } of sharesOf(part)) shares.set(value, (shares.get(value) ?? 0) + share * weight);
-  }
-  return [...shares]
-    .sort(([, a], [, b]) => b - a)
-    .slice(0, MOST_TOP)
-    .map(([value, share]) => [value, Math.min(1, Number(share.toFixed(4)))]);
+  return { threshold: { policy, metric: `${threshold.vector} ${metric}`, value, observed } };
 }
