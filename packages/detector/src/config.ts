@@ -1,0 +1,30 @@
+/**
+ * What a detector is started with. Owns names, units and defaults of the settings; reads no environment and no
+ * configuration file (that is the command's business).
+ */
+import type { Logger } from 'pino';
+import type { LinkIntervals } from './link/link.ts';
+
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface DetectorConfig {
+  /** `http://host:port` or `unix:/path/control.sock`, tried in turn. */
+  readonly controlPlanes: readonly string[];
+  /** The detector's key, or else the one in the state directory (`detector.key`). */
+  readonly key?: string | undefined;
+  /** Made with mode 0700 when absent. */
+  readonly stateDirectory: string;
+  /** Where flow telemetry arrives, over UDP; empty: nowhere. */
+  readonly listen: readonly ListenAddress[];
+  /** Threads that receive and decode. */
+  readonly workers: number;
+  readonly intervals?: Partial<LinkIntervals & { readonly reportMilliseconds: number }>;
+  readonly logger: Logger;
+}
+
+export const keyFileName = 'detector.key';
+/** Between two reports of what exporters do. */
+export const REPORT_MILLISECONDS = 10_000;
