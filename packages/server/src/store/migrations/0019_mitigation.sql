@@ -1,0 +1,1 @@
+-- Keeps the numbers without a gap until the measures of attacks come: their 0019 takes the place of this file.

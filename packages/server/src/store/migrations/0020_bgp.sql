@@ -1,0 +1,1 @@
+-- Keeps the numbers without a gap until BGP comes: its 0020 takes the place of this file.
