@@ -12,6 +12,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 export interface DaemonProcess {
   readonly pid: number | undefined;
   readonly running: boolean;
+  /** Its exit status when it has ended; null: by a signal, or it never began. */
+  readonly ended: Promise<number | null>;
   /** What it wrote of late, for whoever looks into a failure. */
   output(): string;
   /** Its end is waited for. */
@@ -36,11 +38,11 @@ export function startProcess(command: string, args: readonly string[], namespace
   };
   child.stdout.on('data', note);
   child.stderr.on('data', note);
-  const ended = new Promise<void>((resolve) => {
+  const ended = new Promise<number | null>((resolve) => {
     const end = () => {
       running = false;
       living.delete(child);
-      resolve();
+      resolve(child.exitCode);
     };
     child.once('close', end);
     child.once('error', (error) => {
@@ -53,6 +55,7 @@ export function startProcess(command: string, args: readonly string[], namespace
     get running() {
       return running;
     },
+    ended,
     output: () => output,
     async kill(signal = 'SIGKILL') {
       child.kill(signal);
