@@ -15,6 +15,7 @@ import {
   type CanonicalRule,
   connectionStates,
   defaultPriority,
+  measurePriority,
   packetLengthBounds,
   packetTypes,
   priorityBounds,
@@ -54,11 +55,27 @@ export type ParsedRule =
  * that are not the rule's and were taken out, for the sentence that says what is allowed.
  */
 export function parseRule(wire: unknown, identity: RuleIdentity, besides: readonly string[] = []): ParsedRule {
+  return parseWithin(priorityBounds, wire, identity, besides);
+}
+
+/** A rule of the control plane's own rows: of a measure against an attack the priority lies beyond what anybody may give. */
+export function parseStoredRule(wire: unknown, identity: RuleIdentity): ParsedRule {
+  return parseWithin({ ...priorityBounds, maximum: measurePriority }, wire, identity, []);
+}
+
+type Bounds = { readonly minimum: number; readonly maximum: number };
+
+function parseWithin(
+  priorities: Bounds,
+  wire: unknown,
+  identity: RuleIdentity,
+  besides: readonly string[],
+): ParsedRule {
   const problems: Problem[] = [];
   const fields = readObject(wire, [], problems);
   if (fields === undefined) return { ok: false, problems };
   refuseUnknownFields(fields, ruleFields, [], problems, besides);
-  const read = readFields(fields, problems);
+  const read = readFields(fields, priorities, problems);
   checkTogether(read, fields, problems);
   if (problems.length > 0 || read.dst === undefined || read.protocol === undefined || read.action === undefined) {
     return { ok: false, problems };
@@ -110,7 +127,7 @@ type CompleteFields = ReadFields & {
   readonly action: NonNullable<ReadFields['action']>;
 };
 
-function readFields(fields: Fields, problems: Problem[]) {
+function readFields(fields: Fields, priorities: Bounds, problems: Problem[]) {
   const read = <T>(name: (typeof ruleFields)[number], reader: (value: unknown, path: Path) => T | undefined) => {
     const value = fieldOf(fields, name);
     if (value !== undefined) return reader(value, [name]);
@@ -121,7 +138,7 @@ function readFields(fields: Fields, problems: Problem[]) {
     dst: read('dst', (value, path) => readPrefix(value, path, problems)),
     protocol: read('protocol', (value, path) => readWord(value, protocolNames, path, problems)),
     action: read('action', (value, path) => readWord(value, ruleActions, path, problems)),
-    priority: read('priority', (value, path) => readInteger(value, priorityBounds, path, problems)),
+    priority: read('priority', (value, path) => readInteger(value, priorities, path, problems)),
     description: read('descr', (value, path) => readDescription(value, path, problems)),
     source: read('src', (value, path) => readSource(value, path, problems)),
     ports: read('port', (value, path) => readPorts(value, path, problems)),

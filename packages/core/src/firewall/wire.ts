@@ -50,6 +50,11 @@ export const tcpFlagNames = Object.keys(tcpFlagBits) as readonly TcpFlagName[];
 
 export const defaultPriority = 1000;
 export const priorityBounds = { minimum: 1, maximum: 2147483647 } as const;
+/**
+ * Beyond what anybody may give: a measure against an attack comes after all rules of customers, whatever their priority and
+ * whenever they were made.
+ */
+export const measurePriority = priorityBounds.maximum + 1;
 export const rateLimitBounds = { minimum: 0, maximum: 4294967295 } as const;
 export const packetLengthBounds = { minimum: 1, maximum: 65535 } as const;
 export const portBounds = { minimum: 0, maximum: 65535 } as const;

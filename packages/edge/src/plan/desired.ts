@@ -5,7 +5,7 @@
 import { filterKind } from '@levee/core/filter/catalogue.ts';
 import type { Entry } from '@levee/core/filter/entry.ts';
 import { parseFilter } from '@levee/core/filter/parse-filter.ts';
-import { parseRule } from '@levee/core/firewall/parse.ts';
+import { parseStoredRule } from '@levee/core/firewall/parse.ts';
 import { type AgentEntry, isAgentFilter } from '../state/objects.ts';
 
 export type Understood = { readonly ok: true; readonly entry: Entry } | { readonly ok: false; readonly reason: string };
@@ -23,7 +23,7 @@ export function understand(wire: AgentEntry): Understood {
     const parsed = parseFilter(fields, { uuid, sequence });
     return parsed.ok ? { ok: true, entry: parsed.filter } : problemsOf(parsed.problems);
   }
-  const parsed = parseRule(fields, { uuid, sequence });
+  const parsed = parseStoredRule(fields, { uuid, sequence });
   return parsed.ok ? { ok: true, entry: parsed.rule } : problemsOf(parsed.problems);
 }
 

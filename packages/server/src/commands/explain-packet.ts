@@ -7,7 +7,7 @@ import type { Entry } from '@levee/core/filter/entry.ts';
 import { parseFilter } from '@levee/core/filter/parse-filter.ts';
 import { type Explanation, explain } from '@levee/core/firewall/explain.ts';
 import type { Packet } from '@levee/core/firewall/packet.ts';
-import { parseRule } from '@levee/core/firewall/parse.ts';
+import { parseStoredRule } from '@levee/core/firewall/parse.ts';
 import { formatAddress } from '@levee/core/net/address.ts';
 import type { Caller } from './caller.ts';
 import type { Executor } from './executor.ts';
@@ -57,7 +57,7 @@ export async function explainPacket(executor: Executor, caller: Caller, packet: 
 /** Undefined: a filter of a kind that a newer release knows. Nothing here enforces it. */
 function parseRow({ what, uuid, sequence, fields }: CoveringRow): Entry | undefined {
   if (what === 'rule') {
-    const parsed = parseRule(fields, { uuid, sequence });
+    const parsed = parseStoredRule(fields, { uuid, sequence });
     if (parsed.ok) return parsed.rule;
   } else {
     const parsed = parseFilter(fields, { uuid, sequence });
