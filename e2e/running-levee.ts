@@ -14,6 +14,8 @@ export interface Summary {
   readonly operator_key_file: string;
   /** Where the embedded DNS server answers: `127.0.0.1:5300`. */
   readonly dns: readonly string[];
+  /** Where flow telemetry is taken, and why not elsewhere. */
+  readonly flows: { readonly listen: readonly string[]; readonly refused: readonly string[] };
   readonly enforcement: { readonly mode: 'kernel' | 'dry' | 'off'; readonly reason?: string };
 }
 
@@ -44,7 +46,7 @@ export class RunningLevee {
   readonly #ownsData: boolean;
   readonly #child: ChildProcess;
   readonly #ended: Promise<unknown>;
-  summary: Summary = { address: '', operator_key_file: '', dns: [], enforcement: { mode: 'off' } };
+  summary: Summary = { address: '', operator_key_file: '', dns: [], flows: { listen: [], refused: [] }, enforcement: { mode: 'off' } };
   stderr = '';
   /** What it printed on standard output, as text. */
   stdout = '';
@@ -64,6 +66,7 @@ export class RunningLevee {
         HOME: this.dataDirectory,
         LEVEE_LISTEN: '127.0.0.1:0',
         LEVEE_DNS_LISTEN: '127.0.0.1:0',
+        LEVEE_FLOW_LISTEN: '127.0.0.1:0',
         LEVEE_DATA_DIR: this.dataDirectory,
         ...options.environment,
       },

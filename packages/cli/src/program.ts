@@ -20,6 +20,7 @@ const controlSettings: readonly SettingName[] = [
   'dataDirectory',
   'logLevel',
 ];
+const detectorSettings: readonly SettingName[] = ['flowListen', 'detectWorkers', 'detectStateDirectory'];
 const edgeSettings: readonly SettingName[] = ['edgeDriver', 'edgeIngressDevices', 'edgeStateDirectory'];
 
 export function createProgram(): Command {
@@ -32,8 +33,10 @@ export function createProgram(): Command {
   const output = (): Output => createOutput(program.opts<{ output: Format }>().output);
 
   addSettings(
-    program.command('up').description('run everything on this machine: database, control plane, local edge'),
-    [...controlSettings, 'edgeNetns', ...edgeSettings],
+    program
+      .command('up')
+      .description('run everything on this machine: database, control plane, local edge, local detector'),
+    [...controlSettings, 'edgeNetns', ...edgeSettings, ...detectorSettings],
   ).action(async (_options, command: Command) => {
     const { up } = await import('./commands/up.ts');
     await up(effectiveConfig(command, output()), output());
@@ -43,9 +46,15 @@ export function createProgram(): Command {
     .addOption(
       new Option('--local-router <state-dir>', "make this machine's edge known, and leave its key there").hideHelp(),
     )
-    .action(async (options: { localRouter?: string }, command: Command) => {
+    .addOption(
+      new Option(
+        '--local-detector <state-dir>',
+        "make this machine's detector known, and leave its key there",
+      ).hideHelp(),
+    )
+    .action(async (options: { localRouter?: string; localDetector?: string }, command: Command) => {
       const { serve } = await import('./commands/serve.ts');
-      await serve(effectiveConfig(command, output()), output(), options.localRouter);
+      await serve(effectiveConfig(command, output()), output(), options);
     });
 
   addSettings(program.command('edge').description('run the edge of a router that was enrolled'), [
@@ -56,6 +65,16 @@ export function createProgram(): Command {
   ]).action(async (_options, command: Command) => {
     const { runEdge } = await import('./commands/edge.ts');
     await runEdge(effectiveConfig(command, output()), output());
+  });
+
+  addSettings(program.command('detect').description('run a detector that was announced'), [
+    'detectControl',
+    'dataDirectory',
+    'logLevel',
+    ...detectorSettings,
+  ]).action(async (_options, command: Command) => {
+    const { runDetector } = await import('./commands/detect.ts');
+    await runDetector(effectiveConfig(command, output()), output());
   });
 
   const router = program.command('router').description('this machine as a router');
@@ -77,7 +96,7 @@ export function createProgram(): Command {
   const config = program.command('config').description('the configuration');
   addSettings(
     config.command('check').description('say what is in effect and where it comes from; fail when something is wrong'),
-    [...controlSettings, 'edgeNetns', 'edgeControl', ...edgeSettings],
+    [...controlSettings, 'edgeNetns', 'edgeControl', ...edgeSettings, 'detectControl', ...detectorSettings],
   ).action(async (_options, command: Command) => {
     const { checkConfig } = await import('./commands/config-check.ts');
     checkConfig(effectiveConfig(command, output()), output());

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { type LabControl, type LabPlace, runLab } from '@levee/lab/demo.ts';
 import { loadConfig } from '../config/load.ts';
 import { CommandFailure, type Output } from '../output.ts';
-import { startBoth } from '../supervise/both.ts';
+import { startInstallation } from '../supervise/installation.ts';
 
 export async function lab(output: Output): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'levee-lab-'));
@@ -28,13 +28,14 @@ async function startLevee(place: LabPlace, folder: string, output: Output): Prom
   const options = {
     listen: '127.0.0.1:0',
     dataDirectory: folder,
+    flowListen: 'off',
     edgeDriver: 'kernel',
     edgeNetns: place.routerNetns,
     edgeIngressDevices: place.ingressDevices.join(','),
   };
   const loaded = loadConfig({ environment: {}, options, file: null });
   if (!loaded.ok) throw new CommandFailure(loaded.problems.join('\n'));
-  const running = await startBoth(loaded.loaded, output);
+  const running = await startInstallation(loaded.loaded, output);
   try {
     const { enforcement, ready } = running;
     if (enforcement.mode !== 'kernel') throw new CommandFailure(`nothing is enforced: ${enforcement.reason}`);

@@ -7,16 +7,21 @@ import type { ConfigOf } from '../config/settings.ts';
 import { addressAndPort, hostAndPort } from '../config/value-types.ts';
 import { CommandFailure, type Output } from '../output.ts';
 import { isSupervised, onSupervisorGone, tellSupervisor } from '../supervise/messages.ts';
-import { leaveRouterKey } from './local-router.ts';
+import { leaveDetectorKey, leaveRouterKey } from './local-keys.ts';
 
 /** Requests under way are finished, streams are ended, PostgreSQL writes what it holds. */
 const CLOSE_MILLISECONDS = 14_000;
 
-/** @param localRouter state directory of this machine's edge: its router is made known, and its key left there. */
+/** State directories of what runs on this machine: its router, or its detector, is made known, and its key left there. */
+export interface LocalParts {
+  readonly localRouter?: string;
+  readonly localDetector?: string;
+}
+
 export async function serve(
   { config }: { readonly config: ConfigOf<'serve'> },
   output: Output,
-  localRouter?: string,
+  { localRouter, localDetector }: LocalParts,
 ): Promise<void> {
   const server = await start(config);
   const { close } = closeWithGrace({ delay: CLOSE_MILLISECONDS, logger: false }, async ({ err }) => {
@@ -28,6 +33,8 @@ export async function serve(
   const key = config.operatorKey === undefined ? server.newOperatorKey : undefined;
   const routerKeyChanged =
     localRouter !== undefined && (await leaveRouterKey(server.database, localRouter, config.dataDirectory));
+  const detectorKeyChanged =
+    localDetector !== undefined && (await leaveDetectorKey(server.database, localDetector, config.dataDirectory));
   // Whoever asks at once then waits for our own router, instead of hearing that there is none.
   if (localRouter !== undefined) await server.routersChanged();
   const { address } = server;
@@ -47,6 +54,7 @@ export async function serve(
     address,
     dns,
     routerKeyChanged,
+    detectorKeyChanged,
     ...(key === undefined ? {} : { newOperatorKey: key }),
   });
 }

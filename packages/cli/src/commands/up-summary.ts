@@ -1,12 +1,12 @@
 /** Owns the words of `levee up`, once everything runs. Pure. */
 import { join } from 'node:path';
 import type { Config } from '../config/settings.ts';
-import type { Enforcement, Running } from '../supervise/both.ts';
+import type { Enforcement, Flows, Running } from '../supervise/installation.ts';
 import { version } from '../version.ts';
 
 /** Lines for people, and the same as a value for programs. */
 export function renderUp(
-  { ready, enforcement }: Omit<Running, 'stop'>,
+  { ready, enforcement, flows }: Omit<Running, 'stop'>,
   config: Config,
   seconds: number,
 ): { text: string; value: object } {
@@ -20,6 +20,7 @@ export function renderUp(
     rows.push(['operator key', newOperatorKey], ['', `made just now and kept in ${keyFile}; it is not printed again`]);
   }
   rows.push(['reverse DNS', dns.length === 0 ? 'not served here' : `${dns.join(', ')} (zones of the driver embedded)`]);
+  rows.push(['flows', describeFlows(flows)]);
   rows.push(['enforcement', describeEnforcement(enforcement, config.edgeNetns)]);
   if (newOperatorKey !== undefined && enforcement.mode === 'kernel') {
     rows.push(['see it work', 'npm run levee -- lab   (a real flood, and a rule that stops it)']);
@@ -35,6 +36,7 @@ export function renderUp(
       ...(newOperatorKey === undefined ? {} : { operator_key: newOperatorKey }),
       operator_key_file: keyFile,
       dns,
+      flows,
       enforcement,
     },
   };
@@ -44,4 +46,10 @@ function describeEnforcement({ mode, reason }: Enforcement, namespace: string | 
   if (mode !== 'kernel') return `NOTHING IS ENFORCED: ${reason ?? 'no reason was given'}; rules stay pending`;
   const where = namespace === undefined ? 'on this machine' : `in the network namespace ${namespace}`;
   return `in the kernel, ${where}`;
+}
+
+function describeFlows({ listen, refused }: Flows): string {
+  const taken = listen.length === 0 ? 'NONE ARE TAKEN' : `${listen.join(', ')} (sFlow, NetFlow, IPFIX over UDP)`;
+  if (refused.length > 0) return `${taken}: ${refused.join('; ')}`;
+  return listen.length === 0 ? 'not taken here' : taken;
 }

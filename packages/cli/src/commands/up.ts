@@ -4,11 +4,11 @@ import closeWithGrace from 'close-with-grace';
 import type { Loaded } from '../config/load.ts';
 import type { Output } from '../output.ts';
 import { onStopSignals } from '../stop-signals.ts';
-import { type Running, startBoth } from '../supervise/both.ts';
+import { type Running, startInstallation } from '../supervise/installation.ts';
 import { version } from '../version.ts';
 import { renderUp } from './up-summary.ts';
 
-/** Longer than both children are given together. */
+/** Longer than the children are given together. */
 const STOP_MILLISECONDS = 40_000;
 
 export async function up(loaded: Loaded, output: Output): Promise<void> {
@@ -29,7 +29,7 @@ export async function up(loaded: Loaded, output: Output): Promise<void> {
   };
   // The children notice that we are gone, and end themselves.
   onStopSignals(stop, () => process.exit(1));
-  running = await startBoth(loaded, output, stopping.signal);
+  running = await startInstallation(loaded, output, stopping.signal);
   const { text, value } = renderUp(running, loaded.config, (performance.now() - startedAt) / 1000);
   output.result(text, value);
 }

@@ -23,7 +23,7 @@ export function renderConfigurationPage(): string {
     'A secret is never an option of the command line, and is never printed. It can be read from a file: append `_FILE`',
     'to the name of its variable, or `_file` to its key.',
     '',
-    '`levee up` hands what is marked `serve` and `edge` to the control plane and the edge that it starts.',
+    '`levee up` hands what is marked `serve`, `edge` and `detect` to the control plane, the edge and the detector that it starts.',
     '',
     '| environment | levee.toml | value | default | secret | read by | |',
     '|---|---|---|---|---|---|---|',

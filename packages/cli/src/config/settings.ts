@@ -30,7 +30,7 @@ import {
  * The programs that look at settings. `levee up` hands each child what it reads, and a program can see no other: what is
  * read and what is handed down are one statement.
  */
-export type Reader = 'serve' | 'edge' | 'up';
+export type Reader = 'serve' | 'edge' | 'detect' | 'up';
 
 export interface Setting<T, D extends T | undefined = T | undefined, R extends Reader = Reader> {
   /** `name` or `table.name` in levee.toml. */
@@ -122,8 +122,8 @@ export const settings = {
     'data_dir',
     path,
     './.levee',
-    ['serve', 'edge', 'up'],
-    'Everything that is kept on this machine: the embedded database, the operator key, the unix socket, the state of the local edge. Made with mode 0700.',
+    ['serve', 'edge', 'detect', 'up'],
+    'Everything that is kept on this machine: the embedded database, the operator key, the unix socket, the state of the local edge and of the local detector. Made with mode 0700.',
   ),
   databaseUrl: setting(
     'database_url',
@@ -152,7 +152,7 @@ export const settings = {
     'log_level',
     choice('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
     'warn',
-    ['serve', 'edge'],
+    ['serve', 'edge', 'detect'],
     'What is logged to standard error, as JSON lines. Requests are logged at debug.',
   ),
   dnsListen: setting(
@@ -234,6 +234,46 @@ export const settings = {
     'Key of this router; absent: the one that `levee router enroll` left in the state directory.',
     { secret: true },
   ),
+  flowListen: setting(
+    'flow.listen',
+    orOff(listOf(hostAndPort)),
+    [
+      { host: '127.0.0.1', port: 6343 },
+      { host: '127.0.0.1', port: 2055 },
+    ],
+    ['detect', 'up'],
+    'Where flow telemetry is taken, over UDP: sFlow, NetFlow and IPFIX alike on each of them; `off`: nowhere, and `levee up` starts no detector. One that is in use is left out, and said. Name an address that exporters reach, not the whole network: who may send is judged by the source address, which can be forged.',
+  ),
+  detectControl: setting(
+    'detect.control',
+    listOf(controlAddress),
+    undefined,
+    ['detect'],
+    'Control planes that `levee detect` follows, tried in turn. `levee up` follows its own.',
+  ),
+  detectKey: setting(
+    'detect.key',
+    text,
+    undefined,
+    ['detect', 'up'],
+    'Key of this detector, as `POST /v1/operator/detector` answered it; absent: the one in its state directory (`detector.key`).',
+    { secret: true },
+  ),
+  detectWorkers: setting(
+    'detect.workers',
+    wholeNumber(1, 64),
+    1,
+    ['detect'],
+    'Threads that receive and decode flow telemetry. An exporter stays with one of them.',
+  ),
+  detectStateDirectory: setting(
+    'detect.state_dir',
+    path,
+    undefined,
+    ['detect', 'up'],
+    'What a detector keeps: its key, and what it last knew, by which it detects while the control plane is away.',
+    { defaultText: '`detector` in the data directory' },
+  ),
 } as const;
 
 export type SettingName = keyof typeof settings;
@@ -256,6 +296,5 @@ export const settingEntries = Object.entries(settings) as readonly [SettingName,
  * to have no effect, so that a typing error still fails.
  */
 export const notBuiltYet: Readonly<Record<string, string>> = {
-  LEVEE_FLOW_LISTEN: 'there is no detector',
   LEVEE_GOBGP: 'no flowrules are announced',
 };

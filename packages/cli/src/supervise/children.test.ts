@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { type Loaded, loadConfig, type Sources } from '../config/load.ts';
 import { type Reader, type SettingName, settingEntries, settings } from '../config/settings.ts';
-import { controlProcess, edgeProcess } from './children.ts';
+import { controlProcess, detectorProcess, edgeProcess } from './children.ts';
 
 const data = mkdtempSync(join(tmpdir(), `levee-children-${process.pid}-`));
 after(() => rmSync(data, { recursive: true, force: true }));
@@ -32,12 +32,18 @@ const given: Readonly<Record<SettingName, string>> = {
   edgeStateDirectory: '/elsewhere/edge',
   edgeControl: 'http://192.0.2.1:8080',
   edgeRouterKey: 'a-key-of-this-router',
+  flowListen: '127.0.0.1:9995',
+  detectControl: 'http://192.0.2.1:8080',
+  detectKey: 'a-key-of-this-detector',
+  detectWorkers: '2',
+  detectStateDirectory: '/elsewhere/detector',
 };
 
 /** What a child is told otherwise than its parent was: places, seen from the data directory. */
 const replaced: Readonly<Record<Exclude<Reader, 'up'>, readonly SettingName[]>> = {
   serve: ['dataDirectory'],
   edge: ['dataDirectory', 'edgeStateDirectory', 'edgeControl'],
+  detect: ['dataDirectory', 'detectStateDirectory', 'detectControl'],
 };
 
 function load(sources: Partial<Sources>): Loaded {
@@ -76,12 +82,13 @@ const ways: Readonly<Record<string, () => Loaded>> = {
 for (const [way, loaded] of Object.entries(ways)) {
   test(`each child of \`levee up\` gets every setting that it reads, and no other, from ${way}`, () => {
     const parent = loaded();
-    const place = { data, edgeState: join(data, 'edge') };
+    const place = { data, edgeState: join(data, 'edge'), detectorState: join(data, 'detector') };
     const environments = {
       serve: controlProcess(parent, place, undefined).environment,
       edge: edgeProcess(parent, place).environment,
+      detect: detectorProcess(parent, place, undefined).environment,
     };
-    for (const reader of ['serve', 'edge'] as const) {
+    for (const reader of ['serve', 'edge', 'detect'] as const) {
       const child = load({ environment: environments[reader] });
       for (const [name, setting] of settingEntries) {
         const isRead = setting.readBy.includes(reader);
@@ -94,8 +101,11 @@ for (const [way, loaded] of Object.entries(ways)) {
   });
 }
 
-test('of the secrets the edge has its own key alone', () => {
-  const secret = settingEntries.filter(([, each]) => each.secret && each.readBy.includes('edge')).map(([name]) => name);
-  assert.deepEqual(secret, ['edgeRouterKey']);
-  assert.ok(!settings.edgeRouterKey.readBy.includes('serve' as never));
+test('of the secrets edge and detector have their own key alone', () => {
+  const secretsOf = (reader: Reader) =>
+    settingEntries.filter(([, each]) => each.secret && each.readBy.includes(reader)).map(([name]) => name);
+  assert.deepEqual(secretsOf('edge'), ['edgeRouterKey']);
+  assert.deepEqual(secretsOf('detect'), ['detectKey']);
+  for (const key of ['edgeRouterKey', 'detectKey'] as const)
+    assert.ok(!settings[key].readBy.includes('serve' as never));
 });

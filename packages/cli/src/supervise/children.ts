@@ -1,6 +1,7 @@
 /**
- * Owns how the two children of `levee up` are called: program, arguments, environment. Each gets the settings it reads
- * and nothing else: the edge, which works on the kernel, never sees the database's address or the operator key.
+ * Owns how the children of `levee up` are called: program, arguments, environment. Each gets the settings it reads
+ * and nothing else: the edge, which works on the kernel, and the detector, which anybody can
+ * send to, never see the database's address or the operator key.
  */
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -12,6 +13,7 @@ import { type ConfigOf, settings } from '../config/settings.ts';
 export interface Place {
   readonly data: string;
   readonly edgeState: string;
+  readonly detectorState: string;
 }
 
 interface Call {
@@ -24,13 +26,16 @@ interface Call {
   readonly directory: string;
 }
 
+/** Absolute, and short however deep the data directory lies. */
+const controlSocket = 'unix:/proc/self/cwd/control.sock';
 const program = join(import.meta.dirname, '..', 'levee.ts');
 
 /** @param address where it listened before: asked for port 0, it keeps the port that it got at first. */
 export function controlProcess(loaded: Loaded, place: Place, address: string | undefined): Call {
   const argv = [process.execPath, program, 'serve', '--no-config'];
-  const { edgeDriver, edgeRouterKey } = loaded.config;
+  const { edgeDriver, edgeRouterKey, flowListen, detectKey } = loaded.config;
   if (edgeDriver !== 'off' && edgeRouterKey === undefined) argv.push('--local-router', place.edgeState);
+  if (flowListen.length > 0 && detectKey === undefined) argv.push('--local-detector', place.detectorState);
   const environment: NodeJS.ProcessEnv = {
     ...inherited(),
     ...toEnvironment(loaded, 'serve'),
@@ -46,21 +51,39 @@ export function edgeProcess(loaded: Loaded, place: Place): Call {
     ...toEnvironment(loaded, 'edge'),
     [settings.dataDirectory.environment]: '.',
     [settings.edgeStateDirectory.environment]: place.edgeState,
-    [settings.edgeControl.environment]: 'unix:/proc/self/cwd/control.sock',
+    [settings.edgeControl.environment]: controlSocket,
   };
   const command = [process.execPath, program, 'edge', '--no-config'];
   if (!isRoot()) return { argv: command, environment, directory: place.data };
-  const confined = ['setpriv', '--no-new-privs', ...capabilityOptions(place), ...command];
+  const confined = ['setpriv', '--no-new-privs', ...keptCapabilities('net_admin', place), ...command];
   return { argv: commandInNamespace(loaded.config.edgeNetns, confined), environment, directory: place.data };
 }
 
+/** @param listen where it received before: asked for port 0, it keeps the ports that it got at first. */
+export function detectorProcess(loaded: Loaded, place: Place, listen: readonly string[] | undefined): Call {
+  const environment: NodeJS.ProcessEnv = {
+    ...inherited(),
+    ...toEnvironment(loaded, 'detect'),
+    [settings.dataDirectory.environment]: '.',
+    [settings.detectStateDirectory.environment]: place.detectorState,
+    [settings.detectControl.environment]: controlSocket,
+  };
+  if (listen !== undefined && loaded.config.flowListen.some(({ port }) => port === 0)) {
+    environment[settings.flowListen.environment] = listen.join(',');
+  }
+  const command = [process.execPath, program, 'detect', '--no-config'];
+  if (!isRoot()) return { argv: command, environment, directory: place.data };
+  const argv = ['setpriv', '--no-new-privs', ...keptCapabilities('net_bind_service', place), ...command];
+  return { argv, environment, directory: place.data };
+}
+
 /**
- * The edge keeps one capability of root's, the one that nftables asks for (capabilities(7)); and the one that opens
- * files of others only where it could not read its own program or state otherwise.
+ * Of root's capabilities a child keeps one (capabilities(7)): the edge that which nftables asks for, the detector that of low
+ * ports; and the one that opens files of others only where it could not read its own program or state otherwise.
  */
-function capabilityOptions(place: Place): string[] {
+function keptCapabilities(name: 'net_admin' | 'net_bind_service', place: Place): string[] {
   const closed = [program, process.execPath, place.data].some((path) => !isOpenToPlainRoot(path));
-  const kept = `-all,+net_admin${closed ? ',+dac_override' : ''}`;
+  const kept = `-all,+${name}${closed ? ',+dac_override' : ''}`;
   return ['--bounding-set', kept, '--inh-caps', kept];
 }
 

@@ -14,6 +14,8 @@ export interface ReadyMessage {
   readonly newOperatorKey?: string;
   /** The local router's key in the state directory was written anew: an edge that runs with the old one must restart. */
   readonly routerKeyChanged: boolean;
+  /** The same of the local detector's. */
+  readonly detectorKeyChanged: boolean;
 }
 
 /** The edge knows, or knows anew, whether it enforces. */
@@ -23,13 +25,22 @@ export interface EnforcementMessage {
   readonly reason?: string;
 }
 
+/** The detector receives, or cannot. */
+export interface FlowsMessage {
+  readonly type: 'flows';
+  /** Where flow telemetry is taken: `127.0.0.1:6343`. */
+  readonly listen: readonly string[];
+  /** Where it was to be taken and is not, each with the reason. */
+  readonly refused: readonly string[];
+}
+
 /** Why it is about to end, for the person who started it. Trying again will not help. */
 export interface FailedMessage {
   readonly type: 'failed';
   readonly message: string;
 }
 
-export type ChildMessage = ReadyMessage | EnforcementMessage | FailedMessage;
+export type ChildMessage = ReadyMessage | EnforcementMessage | FlowsMessage | FailedMessage;
 
 export function tellSupervisor(message: ChildMessage): Promise<void> {
   if (process.send === undefined || !process.connected) return Promise.resolve();

@@ -1,64 +1,72 @@
 /**
- * Owns the control plane and the local edge as two supervised processes. Two, so that neither's death touches the
- * other: the edge goes on filtering without a control plane, and the control plane answers without an edge.
+ * Owns the control plane, the local edge and the local detector as supervised processes. Apart, so that the death of one touches
+ * no other: the edge goes on filtering and the detector detecting without a control plane, which answers without either.
  */
 import { existsSync, mkdirSync, realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { keyFileName as detectorKeyFileName } from '@levee/detector/config.ts';
 import { keyFileName } from '@levee/edge/sync/enroll.ts';
 import type { Loaded } from '../config/load.ts';
 import { settings } from '../config/settings.ts';
 import { CommandFailure, type Output } from '../output.ts';
-import { controlProcess, edgeObstacle, edgeProcess, type Place } from './children.ts';
-import type { ChildMessage, EnforcementMessage, ReadyMessage } from './messages.ts';
+import { controlProcess, detectorProcess, edgeObstacle, edgeProcess, type Place } from './children.ts';
+import type { ChildMessage, EnforcementMessage, FlowsMessage, ReadyMessage } from './messages.ts';
 import { describeEnding, type Ending, type ProcessSpec, SupervisedProcess } from './supervised-process.ts';
 
-/** The edge says whether it enforces as soon as it has looked at the kernel, long before this. */
-const ENFORCEMENT_DEADLINE_MILLISECONDS = 10_000;
+/** The edge has looked at the kernel, and the detector opened its sockets, long before this. */
+const SAID_DEADLINE_MILLISECONDS = 10_000;
 
 export interface Enforcement {
   readonly mode: 'kernel' | 'dry' | 'off';
   readonly reason?: string;
 }
 
+/** Where flow telemetry is taken, and why not elsewhere. */
+export type Flows = Pick<FlowsMessage, 'listen' | 'refused'>;
+
 export interface Running {
   readonly ready: ReadyMessage;
   /** As it was when everything had started. */
   readonly enforcement: Enforcement;
+  readonly flows: Flows;
   stop(): Promise<void>;
 }
 
 /**
- * Resolves when the control plane answers and the edge has said whether it enforces; from then on both are kept
+ * Resolves when the control plane answers and edge and detector have said what they can do; from then on all are kept
  * running until `stop`. Throws CommandFailure, with nothing left running, when the control plane does not start.
  */
-export async function startBoth(loaded: Loaded, output: Output, stopping?: AbortSignal): Promise<Running> {
+export async function startInstallation(loaded: Loaded, output: Output, stopping?: AbortSignal): Promise<Running> {
   const obstacle = loaded.config.edgeDriver === 'off' ? undefined : edgeObstacle(loaded.config);
   if (obstacle !== undefined) throw new CommandFailure(obstacle, 2);
-  const both = new Both(loaded, output);
-  stopping?.addEventListener('abort', () => void both.stop());
+  const installation = new Installation(loaded, output);
+  stopping?.addEventListener('abort', () => void installation.stop());
   try {
-    return await both.start();
+    return await installation.start();
   } catch (error) {
-    await both.stop();
+    await installation.stop();
     throw error;
   }
 }
 
-class Both {
+class Installation {
   readonly #output: Output;
   readonly #place: Place;
   readonly #control: SupervisedProcess;
   readonly #edge: SupervisedProcess | undefined;
+  readonly #detector: SupervisedProcess | undefined;
   readonly #ready = Promise.withResolvers<ReadyMessage>();
   readonly #said = Promise.withResolvers<Enforcement>();
+  readonly #flows = Promise.withResolvers<Flows>();
   /** The first one: what it was started with, it keeps. */
   #first: ReadyMessage | undefined;
   #enforcement: Enforcement | undefined;
+  #firstFlows: Flows | undefined;
 
   constructor(loaded: Loaded, output: Output) {
     this.#output = output;
-    this.#place = makePlace(loaded.config.dataDirectory, loaded.config.edgeStateDirectory);
+    this.#place = makePlace(loaded.config);
     this.#control = this.#supervise({
       name: 'control plane',
       command: () => controlProcess(loaded, this.#place, this.#first?.address),
@@ -78,23 +86,37 @@ class Both {
           heard: (message) => message.type === 'enforcement' && this.#edgeSays(message),
           ended: (why) => this.#said.resolve({ mode: 'dry', reason: `the edge does not run: ${why}` }),
         });
+    const deaf = loaded.config.flowListen.length === 0;
+    this.#detector = deaf
+      ? undefined
+      : this.#supervise({
+          name: 'detector',
+          command: () => detectorProcess(loaded, this.#place, this.#firstFlows?.listen),
+          heard: (message) => message.type === 'flows' && this.#detectorSays(message),
+          ended: (why) => this.#flows.resolve({ listen: [], refused: [`the detector does not run: ${why}`] }),
+        });
+    if (deaf) this.#flows.resolve({ listen: [], refused: [] });
     if (off) this.#said.resolve({ mode: 'off', reason: `no edge runs here (${settings.edgeDriver.environment}=off)` });
   }
 
   async start(): Promise<Running> {
     // An edge that was here before restores the last rules by itself, also when the control plane does not come up.
     if (existsSync(join(this.#place.edgeState, keyFileName))) this.#edge?.start();
+    if (existsSync(join(this.#place.detectorState, detectorKeyFileName))) this.#detector?.start();
     this.#control.start();
     const ready = await this.#ready.promise;
     const unknown: Enforcement = { mode: 'dry', reason: 'the edge has not said yet what it can do' };
-    const late = delay(ENFORCEMENT_DEADLINE_MILLISECONDS, unknown, { ref: false });
-    return { ready, enforcement: await Promise.race([this.#said.promise, late]), stop: () => this.stop() };
+    const unsaid: Flows = { listen: [], refused: ['the detector has not said yet where it receives'] };
+    const by = <T>(said: Promise<T>, late: T) =>
+      Promise.race([said, delay(SAID_DEADLINE_MILLISECONDS, late, { ref: false })]);
+    const [enforcement, flows] = await Promise.all([by(this.#said.promise, unknown), by(this.#flows.promise, unsaid)]);
+    return { ready, enforcement, flows, stop: () => this.stop() };
   }
 
-  /** The edge first: its last report still finds the control plane. */
+  /** The control plane last: the others' last reports still find it. */
   async stop(): Promise<void> {
     this.#ready.reject(new CommandFailure('stopped before it was up'));
-    await this.#edge?.stop();
+    await Promise.all([this.#edge?.stop(), this.#detector?.stop()]);
     await this.#control.stop();
   }
 
@@ -104,6 +126,14 @@ class Both {
     this.#ready.resolve(message);
     if (message.routerKeyChanged) void this.#edge?.restart();
     else this.#edge?.start();
+    if (message.detectorKeyChanged) void this.#detector?.restart();
+    else this.#detector?.start();
+  }
+
+  #detectorSays({ listen, refused }: FlowsMessage): void {
+    if (this.#firstFlows === undefined) this.#firstFlows = { listen, refused };
+    else this.#output.progress(`detector: receives again at ${listen.join(', ') || 'no address'}`);
+    this.#flows.resolve({ listen, refused });
   }
 
   #edgeSays({ mode, reason }: EnforcementMessage): void {
@@ -147,7 +177,7 @@ class Both {
   }
 }
 
-function makePlace(dataDirectory: string, edgeState: string | undefined): Place {
+function makePlace({ dataDirectory, edgeStateDirectory, detectStateDirectory }: Loaded['config']): Place {
   try {
     mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
   } catch (error) {
@@ -155,5 +185,11 @@ function makePlace(dataDirectory: string, edgeState: string | undefined): Place 
     throw new CommandFailure(`${settings.dataDirectory.environment}: ${dataDirectory} cannot be made (${code})`, 2);
   }
   const data = realpathSync(dataDirectory);
-  return { data, edgeState: edgeState === undefined ? join(data, 'edge') : resolve(edgeState) };
+  const stateIn = (given: string | undefined, name: string) =>
+    given === undefined ? join(data, name) : resolve(given);
+  return {
+    data,
+    edgeState: stateIn(edgeStateDirectory, 'edge'),
+    detectorState: stateIn(detectStateDirectory, 'detector'),
+  };
 }

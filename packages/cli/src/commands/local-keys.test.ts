@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { createLocation, createRouter, listRouters } from '@levee/server/store/routers.ts';
 import { startTestPostgres, type TestPostgres } from '@levee/server/store/testing/test-postgres.ts';
-import { leaveRouterKey } from './local-router.ts';
+import { leaveRouterKey } from './local-keys.ts';
 
 let postgres: TestPostgres;
 const folder = mkdtempSync(join(tmpdir(), `levee-local-${process.pid}-`));

@@ -1,0 +1,57 @@
+/**
+ * Owns `levee detect`: one detector in this process, with settings from the configuration. Also the detector that `levee up`
+ * supervises.
+ */
+import { join } from 'node:path';
+import { type DetectorHandle, startDetector } from '@levee/detector/main.ts';
+import closeWithGrace from 'close-with-grace';
+import { pino } from 'pino';
+import { type ConfigOf, settings } from '../config/settings.ts';
+import { CommandFailure, type Output } from '../output.ts';
+import { isSupervised, onSupervisorGone, tellSupervisor } from '../supervise/messages.ts';
+
+/** A last report is given a second, sockets and threads close at once. */
+const CLOSE_MILLISECONDS = 5_000;
+
+export async function runDetector({ config }: { readonly config: ConfigOf<'detect'> }, output: Output): Promise<void> {
+  const detector = await startDetectorFrom(config);
+  const { close } = closeWithGrace({ delay: CLOSE_MILLISECONDS, logger: false }, async ({ err }) => {
+    if (err) output.progress(`internal error: ${err.stack ?? err.message}`);
+    await detector.stop();
+  });
+  onSupervisorGone(close);
+  const { listening, refused } = detector;
+  if (isSupervised()) {
+    await tellSupervisor({ type: 'flows', listen: listening, refused });
+    return;
+  }
+  const where = listening.length === 0 ? 'nowhere' : `at ${listening.join(', ')}`;
+  const text = [`the detector takes flow telemetry ${where}`, ...refused].join('\n');
+  output.result(text, { listen: listening, refused, control: config.detectControl });
+}
+
+async function startDetectorFrom(config: ConfigOf<'detect'>): Promise<DetectorHandle> {
+  const { detectControl, detectKey, flowListen } = config;
+  if (flowListen.length === 0) {
+    throw new CommandFailure(`${settings.flowListen.environment}=off: there is nothing to detect in`, 2);
+  }
+  if (detectControl === undefined) {
+    const { environment, toml } = settings.detectControl;
+    throw new CommandFailure(`which control plane? Set ${environment} or ${toml}, or give --detect-control`, 2);
+  }
+  try {
+    return await startDetector({
+      controlPlanes: detectControl,
+      stateDirectory: config.detectStateDirectory ?? join(config.dataDirectory, 'detector'),
+      listen: flowListen,
+      workers: config.detectWorkers,
+      key: detectKey,
+      logger: pino(
+        { level: config.logLevel, base: { process: 'detector' } },
+        pino.destination({ dest: 2, sync: true }),
+      ),
+    });
+  } catch (error) {
+    throw new CommandFailure(error instanceof Error ? error.message : String(error));
+  }
+}
