@@ -19,10 +19,11 @@ export const reasons = {
   header_malformed: 'A sampled IP header whose version or lengths cannot be.',
   set_malformed: 'A set shorter than its own header: the rest of its datagram could not be read.',
   set_unknown: 'A set with a number that the formats reserve.',
-  template_malformed: 'A template with impossible fields: a number below 256, no length, or more fields than are kept.',
+  template_malformed:
+    'A set of templates with none in it, or one that cannot be: cut, a number below 256, no length, too many fields.',
   template_missing: 'A set of data whose template did not come in time, or for which there was no room to wait.',
   template_evicted: 'A template that had to make room for newer ones.',
-  record_cut: 'A record that its set ends in the middle of.',
+  record_cut: 'A set of data that ends in the middle of a record, or has none at all.',
   record_without_address: 'A flow that tells no destination address.',
   record_without_counts: 'A flow that tells neither packets nor octets.',
 } as const;
