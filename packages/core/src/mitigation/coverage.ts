@@ -11,6 +11,7 @@ import { type Prefix, prefixContains } from '../net/prefix.ts';
 import { prefixFromTrusted } from '../net/prefix-text.ts';
 import { rangeContainsAddress, rangeOfPrefix } from '../net/range.ts';
 import { mayOverlap } from './overlap.ts';
+import { otherProtocols } from './profile-shape.ts';
 import type { TrafficMatch } from './traffic-match.ts';
 
 /** 0 … 1. `dst`: the attack's. */
@@ -85,11 +86,6 @@ const ownProtocols: Readonly<Partial<Record<Vector, number>>> = {
   gre: 47,
   esp: 50,
 };
-
-/** Of no vector that has a name. */
-const otherProtocols = Array.from({ length: 256 }, (_, number) => number).filter(
-  (number) => classify(number, 0, 0, false, false) === vectorNumber('ip-other'),
-);
 
 function protocolShare(set: NumberSet | undefined, { vector, protocols }: VectorProfile, dst: Prefix): number {
   if (set === undefined) return 1;

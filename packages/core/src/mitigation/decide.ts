@@ -18,7 +18,14 @@ import { coverageOf } from './coverage.ts';
 import { type EdgeFields, edgeMeasures, vectorsThatMayTrack } from './edge-measures.ts';
 import { type FlowCandidate, flowCandidates, type Surroundings } from './flow-candidates.ts';
 import { heldByAccept } from './held-by-accept.ts';
-import type { EdgeMeasure, FlowMeasure, MeasureNote, Measures, Mitigation } from './measure.ts';
+import {
+  type EdgeMeasure,
+  type FlowMeasure,
+  type MeasureNote,
+  type Measures,
+  type Mitigation,
+  vectorOfPurpose,
+} from './measure.ts';
 import { WANTED_COVERAGE } from './profile-shape.ts';
 import { allowedBytes, allowedPps, type VectorLimits } from './rate.ts';
 import { matchOfFlowrule } from './traffic-match.ts';
@@ -63,8 +70,12 @@ export function decideMeasures(attack: MitigationCase): Measures {
   const profiles = attack.profiles.toSorted((a, b) => b.pps - a.pps || (a.vector < b.vector ? -1 : 1));
   const { measures, notes } = routesOf(attack, profiles);
   const flowrules = measures.map((measure) => ({ ...measure, ...held(attack, measure) }));
-  const parsed = flowrules.map(({ canonical }) => matchOfFlowrule(trusted(canonical).flowrule));
-  const coverage = Object.fromEntries(profiles.map((each) => [each.vector, coverageOf(parsed, each, attack.dst)]));
+  const matches = flowrules.map(({ canonical }) => matchOfFlowrule(trusted(canonical).flowrule));
+  const caught = (profile: VectorProfile): number => {
+    const own = matches.filter((_, index) => vectorOfPurpose(flowrules[index]?.purpose ?? '') === profile.vector);
+    return Math.max(coverageOf(own, profile, attack.dst), coverageOf(matches, profile, attack.dst));
+  };
+  const coverage = Object.fromEntries(profiles.map((each) => [each.vector, caught(each)]));
   const edge = edgeOf(attack, profiles);
   return { flowrules, edge: edge.measures, notes: [...notes, ...edge.notes], coverage };
 }

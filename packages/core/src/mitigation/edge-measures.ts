@@ -9,7 +9,7 @@ import { amplifierPorts, type Vector } from '../detection/vector.ts';
 import type { CanonicalRule } from '../firewall/wire.ts';
 import type { Family } from '../net/prefix.ts';
 import type { MeasureNote } from './measure.ts';
-import { fewestValues, fewSources } from './profile-shape.ts';
+import { fewestValues, fewSources, otherProtocolShares } from './profile-shape.ts';
 
 /** Fields of a rule but `dst`, `priority` and `disabled`. */
 export type EdgeFields = Pick<CanonicalRule, 'protocol' | 'action'> & Partial<CanonicalRule>;
@@ -170,8 +170,8 @@ function otherProtocols(
 ): EdgeAnswer {
   const measures: EdgeCandidate[] = [];
   const notes: MeasureNote[] = [];
-  for (const number of fewestValues(profile.protocols, MOST_PORTS) ??
-    profile.protocols.slice(0, MOST_PORTS).map(({ value }) => value)) {
+  const shares = otherProtocolShares(profile);
+  for (const number of fewestValues(shares, MOST_PORTS) ?? shares.slice(0, MOST_PORTS).map(({ value }) => value)) {
     const word = protocolNames.find((name) => protocolNumbers[name] === number && !(family === 6 && name === 'icmp'));
     if (word === undefined) notes.push(note(`A rule has no word for protocol ${number}: it is left to FlowSpec.`));
     else if (isUsual) measures.push({ ...limited({ protocol: word }), aim: `rate ${word}` });

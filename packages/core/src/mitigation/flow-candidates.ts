@@ -9,7 +9,7 @@ import type { VectorProfile } from '@levee/contract/detector.ts';
 import { amplifierPorts, type Vector } from '../detection/vector.ts';
 import type { FlowComponent } from '../flowspec/flowrule.ts';
 import type { Family } from '../net/prefix.ts';
-import { type Band, fewestValues, fewSources, narrowLengths } from './profile-shape.ts';
+import { type Band, fewestValues, fewSources, narrowLengths, otherProtocolShares } from './profile-shape.ts';
 
 export interface FlowCandidate {
   /** What of the vector it is about. */
@@ -140,7 +140,7 @@ function otherUdp(profile: VectorProfile): FlowCandidate[][] {
 }
 
 function otherProtocols(profile: VectorProfile, { isUsual }: Surroundings): FlowCandidate[][] {
-  const few = fewestValues(profile.protocols, FEW_PROTOCOLS);
+  const few = fewestValues(otherProtocolShares(profile), FEW_PROTOCOLS);
   if (few === undefined)
     return [...bySource(profile, {}), [limit({ protocol: '0,2-5,7-16,18-46,48,49,51-57,59-255' })]];
   return whole(

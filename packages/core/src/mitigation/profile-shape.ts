@@ -3,6 +3,7 @@
  * lengths, a handful of sources. Pure. Never chooses a measure.
  */
 import type { Share, VectorProfile } from '@levee/contract/detector.ts';
+import { classify, vectorNumber } from '../detection/vector.ts';
 
 /** What measures have to catch of a vector. */
 export const WANTED_COVERAGE = 0.9;
@@ -49,4 +50,14 @@ export function fewSources({ sources, samples, distinct_sources }: VectorProfile
 export function packetBytes({ pps, bps, length }: VectorProfile): number {
   if (pps > 0 && bps > 0) return Math.min(65535, Math.max(20, bps / 8 / pps));
   return length.max > 0 ? (length.min + length.max) / 2 : 64;
+}
+
+/** Protocols of no vector that has a name. */
+export const otherProtocols: readonly number[] = Array.from({ length: 256 }, (_, number) => number).filter(
+  (number) => classify(number, 0, 0, false, false) === vectorNumber('ip-other'),
+);
+
+/** Those of a profile that belong to no other vector: what else it shows would be the measures' own mistake. */
+export function otherProtocolShares({ protocols }: VectorProfile): Share<number>[] {
+  return protocols.filter(({ value }) => otherProtocols.includes(value));
 }
