@@ -1,0 +1,149 @@
+/**
+ * Owns what the packets of hot destinations look like in the slot that is going on. A profile is a fixed 13 KB and used again and
+ * again; there are at most 1 024 in a slot. Flow records count with their packets, and with their average length.
+ */
+import type { SlotProfile } from '../bus/port.ts';
+import type { FlowRecord } from '../flow-record.ts';
+import { addressText } from './address-words.ts';
+import { DistinctCount } from './distinct-count.ts';
+import { HeavyKeys } from './heavy-keys.ts';
+import { hashWords } from './key-table.ts';
+
+export const MOST_PROFILES = 1_024;
+const lengthStep = 16;
+/** Of a record that came without an interface. */
+const noInterface = 0xffffffff;
+
+class Profile {
+  dst = '';
+  vector = 0;
+  samples = 0;
+  shortest = Number.POSITIVE_INFINITY;
+  longest = 0;
+  laterFragments = 0;
+  readonly protocols = new HeavyKeys();
+  readonly sourcePorts = new HeavyKeys();
+  readonly destinationPorts = new HeavyKeys();
+  readonly icmp = new HeavyKeys();
+  readonly tcpFlags = new HeavyKeys();
+  readonly lengths = new HeavyKeys();
+  readonly sources4 = new HeavyKeys();
+  readonly sources6 = new HeavyKeys();
+  readonly entries = new HeavyKeys();
+  readonly distinct = new DistinctCount();
+
+  clear(): void {
+    this.samples = 0;
+    this.shortest = Number.POSITIVE_INFINITY;
+    this.longest = 0;
+    this.laterFragments = 0;
+    this.protocols.clear();
+    this.sourcePorts.clear();
+    this.destinationPorts.clear();
+    this.icmp.clear();
+    this.tcpFlags.clear();
+    this.lengths.clear();
+    this.sources4.clear();
+    this.sources6.clear();
+    this.entries.clear();
+    this.distinct.clear();
+  }
+}
+
+export class Profiles {
+  /** Records of hot destinations for which there was no profile left, since the start. */
+  unprofiled = 0;
+  readonly #profiles: Profile[] = [];
+  readonly #numbers = new Map<string, number>();
+  readonly #most: number;
+  #used = 0;
+
+  constructor(most = MOST_PROFILES) {
+    this.#most = most;
+  }
+
+  /** The number of the profile of a destination and vector in this slot; -1: there is none left. */
+  open(dst: string, vector: number): number {
+    const key = `${vector} ${dst}`;
+    const known = this.#numbers.get(key);
+    if (known !== undefined) return known;
+    if (this.#used === this.#most) return -1;
+    const number = this.#used++;
+    const profile = this.#profiles[number] ?? new Profile();
+    this.#profiles[number] = profile;
+    profile.dst = dst;
+    profile.vector = vector;
+    this.#numbers.set(key, number);
+    return number;
+  }
+
+  /** `exporter`: its number. */
+  add(number: number, record: FlowRecord, exporter: number): void {
+    const profile = this.#profiles[number] as Profile;
+    const weight = record.packets;
+    if (!(weight > 0)) return;
+    profile.samples += weight;
+    const length = Math.floor(record.bytes / weight);
+    if (length < profile.shortest) profile.shortest = length;
+    if (length > profile.longest) profile.longest = length;
+    profile.lengths.add(weight, Math.floor(length / lengthStep));
+    profile.protocols.add(weight, record.protocol);
+    if (record.fragment === 2) profile.laterFragments += weight;
+    else if (record.protocol === 6 || record.protocol === 17) {
+      profile.sourcePorts.add(weight, record.sourcePort);
+      profile.destinationPorts.add(weight, record.destinationPort);
+      if (record.protocol === 6) profile.tcpFlags.add(weight, record.tcpFlags);
+    }
+    if (record.icmp >= 0) profile.icmp.add(weight, record.icmp);
+    const { source0, source1, source2, source3 } = record;
+    if (record.family === 4) profile.sources4.add(weight, source0);
+    else profile.sources6.add(weight, source0, source1, source2, source3);
+    profile.distinct.add(hashWords(source0, source1, source2, source3, record.family));
+    profile.entries.add(weight, exporter, record.inputInterface < 0 ? noInterface : record.inputInterface);
+  }
+
+  /** Those with traffic, and none for the next slot. `exporterName`: by number. */
+  take(exporterName: (number: number) => string): SlotProfile[] {
+    const taken: SlotProfile[] = [];
+    for (let number = 0; number < this.#used; number++) {
+      const profile = this.#profiles[number] as Profile;
+      if (profile.samples > 0) taken.push(rendered(profile, exporterName));
+      profile.clear();
+    }
+    this.#used = 0;
+    this.#numbers.clear();
+    return taken;
+  }
+}
+
+function rendered(profile: Profile, exporterName: (number: number) => string): SlotProfile {
+  const sources: [string, number][] = [];
+  for (const [family, keys] of [[4, profile.sources4] as const, [6, profile.sources6] as const]) {
+    for (const { place, weight } of keys.places()) {
+      const [a = 0, b = 0, c = 0, d = 0] = keys.words.subarray(place, place + 4);
+      sources.push([addressText(family, a, b, c, d), weight]);
+    }
+  }
+  const entries = profile.entries.places().map(({ place, weight }): [string, number] => {
+    const [exporter = 0, interfaceIndex = noInterface] = profile.entries.words.subarray(place, place + 2);
+    const name = exporterName(exporter);
+    return [interfaceIndex === noInterface ? name : `${name}/${interfaceIndex}`, weight];
+  });
+  return {
+    dst: profile.dst,
+    vector: profile.vector,
+    samples: profile.samples,
+    protocols: profile.protocols.numbers(),
+    sourcePorts: profile.sourcePorts.numbers(),
+    destinationPorts: profile.destinationPorts.numbers(),
+    icmp: profile.icmp.numbers(),
+    tcpFlags: profile.tcpFlags.numbers(),
+    lengths: profile.lengths.numbers(),
+    shortest: profile.shortest,
+    longest: profile.longest,
+    laterFragments: profile.laterFragments,
+    sources,
+    distinctSources: Math.round(profile.distinct.estimate()),
+    entries,
+  };
+}
