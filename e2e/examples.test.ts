@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { errorBody, errors } from '@levee/contract/errors.ts';
 import { answerExample, errorExample } from '@levee/contract/openapi-examples.ts';
+import { pcapMedia } from '@levee/contract/operation.ts';
 import { compileAnswerCheck } from '@levee/server/http/schema-check.ts';
 import { type Story, tellStory } from './examples/story.ts';
 
@@ -30,7 +31,9 @@ test("every parameter's example is taken", () => {
 });
 
 test('every served operation has an example of its answer that its schema allows', () => {
-  const wrong = story.told.flatMap(({ operation }) => {
+  // Octets are no example that anyone can read.
+  const readable = story.told.filter(({ operation }) => operation.answerMedia !== pcapMedia);
+  const wrong = readable.flatMap(({ operation }) => {
     const example = answerExample(operation);
     const fault = example === undefined ? 'has none' : compileAnswerCheck(operation.answer)(example);
     return fault === undefined ? [] : [`${operation.id} ${fault}`];

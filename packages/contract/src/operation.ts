@@ -9,6 +9,9 @@ export type Role = 'operator' | 'provider' | 'user';
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type Tag = 'DDoS Mitigation' | 'DDoS Mitigation [Provider]' | 'Network' | 'extension' | 'operator';
 
+/** A capture file (the registered type of tcpdump's). Its octets are no text. */
+export const pcapMedia = 'application/vnd.tcpdump.pcap';
+
 export interface Operation {
   readonly id: string;
   /** Its number in the given interface; absent for an extension. */
@@ -33,7 +36,7 @@ export interface Operation {
   readonly bodyOptional?: boolean;
   readonly answer: Type.TSchema;
   /** Of a good answer; absent: application/json. `answer` then describes the text. */
-  readonly answerMedia?: 'text/plain' | 'text/event-stream';
+  readonly answerMedia?: 'text/plain' | 'text/event-stream' | typeof pcapMedia;
   /** Those that come from the operation itself; `errorsOf` adds what any request can meet. */
   readonly errors: readonly ErrorCode[];
   /** Honours `Prefer: wait=N`. */

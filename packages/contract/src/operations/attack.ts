@@ -1,6 +1,6 @@
 /** Operations on flowrules and attacks: 9 to 12 of the given interface, and what an operator tells of attacks. */
 import Type from 'typebox';
-import type { Operation } from '../operation.ts';
+import { type Operation, pcapMedia } from '../operation.ts';
 import { attack, attackListQuery, attackRead, providerAttackListQuery } from '../schemas/attack.ts';
 import { attackReport, fastnetmonReport } from '../schemas/attack-report.ts';
 import { flowrule, flowruleListQuery, providerFlowruleListQuery } from '../schemas/flowrule.ts';
@@ -94,6 +94,26 @@ export const attackOperations: readonly Operation[] = [
     description: 'Answers an array of one, as the other reads do. What nobody told is left out.',
     params: uuidParams,
     answer: Type.Array(attackRead, { minItems: 1, maxItems: 1 }),
+    errors: ['not_found'],
+    entityTag: true,
+  },
+  {
+    ...own,
+    id: 'readAttackPcap',
+    path: '/attacks/{uuid}/pcap',
+    tag: 'extension',
+    summary: 'Read the sampled packets of one attack as a capture file',
+    description:
+      'For tcpdump, Wireshark and the like: up to 1 000 packets as exporters sampled them, from the IP header on and at most ' +
+      '128 octets of each, with their true lengths. The first ones, and of the rest a random choice over the whole time. Of ' +
+      'an attack without sampled packets (told by another system, or seen in flow records alone) it is a valid file with ' +
+      'none.',
+    params: uuidParams,
+    answer: Type.String({
+      contentMediaType: pcapMedia,
+      description: "libpcap's classic format, link type RAW (101).",
+    }),
+    answerMedia: pcapMedia,
     errors: ['not_found'],
     entityTag: true,
   },

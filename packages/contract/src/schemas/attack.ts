@@ -1,11 +1,33 @@
 /** Attacks on the wire: as lists show them, and as one is read with all that is known of it. Owns the shapes. */
 import Type from 'typebox';
+import { attackEvidenceFields } from './attack-evidence.ts';
 import { dst } from './firewall-rule.ts';
 import { inWords } from './in-words.ts';
 import { providerRuleListQuery, ruleListQuery } from './list.ts';
 import { timestamp, uuid } from './object.ts';
 
 const state = Type.Enum(['ongoing', 'ended']);
+
+const milliseconds = (description: string) => Type.Optional(Type.Number({ minimum: 0, description }));
+
+export const timings = Type.Optional(
+  Type.Object(
+    {
+      detect_ms: milliseconds('From its first packets, as far as the telemetry tells, to its detection.'),
+      decide_ms: milliseconds(
+        'From there to its first measures: until they are written, in the same commit as the attack.',
+      ),
+      announce_ms: milliseconds('From there until the BGP speaker had all flowrules of that decision.'),
+      enforce_ms: milliseconds('From there until every router had all rules of that decision in force.'),
+    },
+    {
+      additionalProperties: false,
+      description:
+        'How long each step took, in milliseconds, for the first measures. A step is absent until it is over, and where there ' +
+        'is none.',
+    },
+  ),
+);
 /** JSON's whole numbers end there for most readers. */
 export const count = (description: string) =>
   Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description });
@@ -53,6 +75,7 @@ const attackFields = {
   peak_pps: count('The most packets a second that were told of.'),
   peak_bps: count('The most bits a second that were told of.'),
   mitigation,
+  timings,
   created_at: timestamp,
   updated_at: timestamp,
 };
@@ -127,17 +150,7 @@ export const attackDetailFields = {
       { maxItems: 100, description: 'What was done about it.' },
     ),
   ),
-  timings: Type.Optional(
-    Type.Object(
-      Object.fromEntries(
-        ['detect_ms', 'decide_ms', 'announce_ms', 'enforce_ms'].map((name) => [
-          name,
-          Type.Optional(Type.Number({ minimum: 0 })),
-        ]),
-      ),
-      { additionalProperties: false, description: 'How long each step took, in milliseconds.' },
-    ),
-  ),
+  timings,
 };
 
 export const attackRead = Type.Object(
@@ -158,6 +171,7 @@ export const attackRead = Type.Object(
     flowrules: Type.Array(Type.String({ format: 'uuid' }), {
       description: 'Uuids of the flowrules that came of it and still exist.',
     }),
+    ...attackEvidenceFields,
   },
   { $id: 'AttackRead', additionalProperties: false },
 );

@@ -64,16 +64,23 @@ export interface AttackRow {
   readonly peak_pps: number;
   readonly peak_bps: number;
   readonly mitigation: Mitigation;
+  /** Null: nothing is known of it. */
+  readonly timings: NonNullable<AttackDetails['timings']> | null;
   readonly created_ms: number;
   readonly updated_ms: number;
   readonly change_xid: number;
   readonly change_position: number;
 }
 
+/** What was measured here before what its source told. */
+const timings = `coalesce((select json_strip_nulls(json_build_object('detect_ms', t.detect_ms, 'decide_ms', t.decide_ms,
+    'announce_ms', t.announce_ms, 'enforce_ms', t.enforce_ms)) from attack_timing t where t.attack_uuid = r.uuid),
+    r.details->'timings')`;
+
 /** Of `attack r`, without the details. */
 export const attackColumns = `r.uuid::text as uuid, r.sequence, r.owner_uuid::text as owner_uuid,
   r.provider_uuid::text as provider_uuid, ${subnetText('r.dst')} as dst, r.source, r.external_id, r.vectors,
   ${milliseconds('r.started_at')} as started_ms, ${milliseconds('r.ended_at')} as ended_ms, r.end_reason,
   ${milliseconds('r.last_reported_at')} as last_reported_ms, r.peak_pps, r.peak_bps, r.mitigation,
-  ${milliseconds('r.created_at')} as created_ms, ${milliseconds('r.updated_at')} as updated_ms,
+  ${timings} as timings, ${milliseconds('r.created_at')} as created_ms, ${milliseconds('r.updated_at')} as updated_ms,
   r.change_xid::text::int8 as change_xid, r.change_position`;

@@ -89,7 +89,7 @@ export function createApi(services: ApiServices): Api {
   let document = '';
   const handlers: Record<string, Handler> = {
     ...firewallHandlers({ pool, states, now, reader: createRuleReader(pool), creator: createRuleCreator(pool) }),
-    ...attackHandlers({ pool, now }),
+    ...attackHandlers({ pool, now, hasSpeaker: services.bgpSpeaker === true }),
     ...flowruleHandlers({ pool, hasSpeaker: services.bgpSpeaker === true }),
     ...filterHandlers({ pool, states, now, waitApplied: services.waitApplied }),
     ...userHandlers({ pool, keys }),

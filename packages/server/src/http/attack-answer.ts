@@ -1,6 +1,7 @@
 /** Renders attacks as JSON text: as lists show them, and one with all that is known of it. */
 import { type AttackRow, detailNames } from '../commands/attack-row.ts';
 import type { WholeAttack } from '../commands/read-attacks.ts';
+import { evidenceJson, type MeasureStates } from './attack-evidence-answer.ts';
 import { type RenderedObject, timeText } from './object-answer.ts';
 
 export function attackJson(row: AttackRow): Readonly<Record<string, unknown>> {
@@ -18,6 +19,7 @@ export function attackJson(row: AttackRow): Readonly<Record<string, unknown>> {
     peak_pps: row.peak_pps,
     peak_bps: row.peak_bps,
     mitigation: row.mitigation,
+    ...(row.timings !== null && { timings: row.timings }),
     created_at: timeText(row.created_ms),
     updated_at: timeText(row.updated_ms),
   };
@@ -27,9 +29,12 @@ export function renderAttack(row: AttackRow): RenderedObject {
   return { state: row.ended_ms === null ? 'ongoing' : 'ended', text: JSON.stringify(attackJson(row)) };
 }
 
-export function renderWholeAttack(attack: WholeAttack): string {
+export function renderWholeAttack(attack: WholeAttack, states: MeasureStates): string {
   const { details } = attack;
-  const known = detailNames.filter((name) => details[name] !== undefined).map((name) => [name, details[name]]);
+  // The timings are among the attack's own members.
+  const known = detailNames
+    .filter((name) => details[name] !== undefined && name !== 'timings')
+    .map((name) => [name, details[name]]);
   return JSON.stringify({
     ...attackJson(attack),
     ...Object.fromEntries(known),
@@ -39,5 +44,6 @@ export function renderWholeAttack(attack: WholeAttack): string {
       ...(bps !== null && { bps }),
     })),
     flowrules: attack.flowrules,
+    ...evidenceJson(attack, states),
   });
 }

@@ -21,9 +21,9 @@ export interface Call {
   readonly origin: Origin;
 }
 
-/** A good answer: text, or a stream of it. */
+/** A good answer: text, octets, or a stream of text. */
 export interface Answer {
-  readonly body: string | Readable;
+  readonly body: string | Uint8Array | Readable;
   readonly headers?: Readonly<Record<string, string>>;
   /**
    * Instead of `body`: writes the response itself, beginning with its head and these headers. Called once in any case; when

@@ -1,7 +1,7 @@
 /** Entity tags (RFC 9110, 8.8.3) of answers, from their bytes; and whether the client holds that very answer. */
 import { hash } from 'node:crypto';
 
-export function entityTagOf(body: string): string {
+export function entityTagOf(body: string | Uint8Array): string {
   return `"${hash('sha1', body, 'base64url')}"`;
 }
 

@@ -5,7 +5,7 @@
  */
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Problem } from '@levee/contract/errors.ts';
-import type { Operation } from '@levee/contract/operation.ts';
+import { type Operation, pcapMedia } from '@levee/contract/operation.ts';
 import { noQuery } from '@levee/contract/schemas/list.ts';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../commands/caller.ts';
@@ -193,14 +193,15 @@ function letGo(late: Answered, reply: FastifyReply): void {
 
 function send(operation: Operation, request: FastifyRequest, reply: FastifyReply, answer: Answer): void {
   const media = operation.answerMedia ?? 'application/json';
-  reply.header('content-type', `${media}; charset=utf-8`).header('cache-control', 'no-store');
+  const type = media === pcapMedia ? media : `${media}; charset=utf-8`;
+  reply.header('content-type', type).header('cache-control', 'no-store');
   if (answer.headers !== undefined) reply.headers(answer.headers);
   if (answer.takeOver !== undefined) {
     reply.hijack();
     answer.takeOver(reply.raw, reply.getHeaders() as OutgoingHttpHeaders);
     return;
   }
-  if (operation.entityTag && typeof answer.body === 'string') {
+  if (operation.entityTag && (typeof answer.body === 'string' || answer.body instanceof Uint8Array)) {
     const tag = entityTagOf(answer.body);
     reply.header('etag', tag);
     if (holdsAlready(request.headers['if-none-match'], tag)) {

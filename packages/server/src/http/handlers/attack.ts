@@ -1,10 +1,11 @@
 /** From requests about attacks to commands, and from rows to answers. Decides nothing itself. */
+import { writePcap } from '@levee/core/attack/pcap.ts';
 import type pg from 'pg';
 import type { AttackRow } from '../../commands/attack-row.ts';
 import type { AuditEntry } from '../../commands/audit.ts';
 import { executorOf } from '../../commands/executor.ts';
 import { refuse } from '../../commands/outcome.ts';
-import { attackChunks, readAttack } from '../../commands/read-attacks.ts';
+import { attackChunks, readAttack, readAttackPackets } from '../../commands/read-attacks.ts';
 import { type AttackChange, type AttackReport, recordAttack } from '../../commands/record-attack.ts';
 import { attackJson, renderAttack, renderWholeAttack } from '../attack-answer.ts';
 import { judgeAttackReport, judgeFastnetmonReport } from '../attack-report.ts';
@@ -15,10 +16,12 @@ import { isUuid } from '../uuid-text.ts';
 export interface AttackServices {
   readonly pool: pg.Pool;
   readonly now: () => number;
+  /** A BGP speaker is configured. */
+  readonly hasSpeaker: boolean;
 }
 
 export function attackHandlers(services: AttackServices): Record<string, Handler> {
-  const { pool, now } = services;
+  const { pool, now, hasSpeaker } = services;
   const listing: Listing<AttackRow> = { chunks: (scope) => attackChunks(pool, scope), render: renderAttack };
   return {
     listAttacks: {
@@ -37,7 +40,22 @@ export function attackHandlers(services: AttackServices): Record<string, Handler
         if (!isUuid(uuid)) return refuse('not_found');
         const attack = await readAttack(executorOf(pool), call.caller, uuid);
         if (attack === undefined) return refuse('not_found');
-        return { ok: true, answer: { body: `[${renderWholeAttack(attack)}]` } };
+        return { ok: true, answer: { body: `[${renderWholeAttack(attack, { hasSpeaker })}]` } };
+      },
+    },
+    readAttackPcap: {
+      async read(call: Call) {
+        const uuid = call.params.uuid ?? '';
+        if (!isUuid(uuid)) return refuse('not_found');
+        const packets = await readAttackPackets(executorOf(pool), call.caller, uuid);
+        if (packets === undefined) return refuse('not_found');
+        const captured = packets.map(({ at_ms, length, header }) => ({
+          atMs: at_ms,
+          length,
+          header: Buffer.from(header, 'base64'),
+        }));
+        const headers = { 'content-disposition': `attachment; filename="attack-${uuid.toLowerCase()}.pcap"` };
+        return { ok: true, answer: { body: writePcap(captured), headers } };
       },
     },
     recordAttack: { write: { judge: (call) => judgeAttackReport(call.body, now()), run: record } },

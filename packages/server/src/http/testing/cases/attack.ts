@@ -29,6 +29,7 @@ export function attackCases({ api, world, next, byUser, byProvider, byOperator }
     listAttacks: { good: async () => byUser({}), bad: {} },
     listProviderAttacks: { good: async () => byProvider({}), bad: {} },
     readAttack: { good: async () => byUser({}, { uuid: await tell(report()) }), bad: {} },
+    readAttackPcap: { good: async () => byUser({}, { uuid: await tell(report()) }), bad: {} },
     recordAttack: {
       good: () => byOperator({ body: report() }),
       bad: {

@@ -48,6 +48,11 @@ export function attackRows({ api, world, next }: MatrixKit): Rows {
     listProviderFlowrules: providerList('listProviderFlowrules', flowrule),
     listAttacks: list('listAttacks', attack),
     readAttack: read('readAttack', attack),
+    readAttackPcap: {
+      expect: ownOrUsers(404),
+      send: async (key, target) => api.call('readAttackPcap', { uuid: await attack(target) }, { key }),
+      check: (reply) => assert.equal(reply.headers.get('content-type'), 'application/vnd.tcpdump.pcap'),
+    },
     listProviderAttacks: providerList('listProviderAttacks', attack),
     recordAttack: {
       expect: everyone,

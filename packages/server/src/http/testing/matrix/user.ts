@@ -11,12 +11,12 @@ export function userRows({ api, world, next }: MatrixKit): Rows {
       send: (key, target) => {
         const username = `fresh${next()}`;
         // Addresses that no user holds yet, in the space of the target's provider.
-        const net = ofProvider.has(target) ? '203.0.113' : '198.51.100';
+        const fresh = ofProvider.has(target) ? `2001:db8:aa::${next().toString(16)}` : '198.51.100.100';
         const body = {
           username,
           email: `${username}@example.net`,
           password: 'ochre-meadow-tin-41',
-          ips: [`${net}.${99 + next()}`],
+          ips: [fresh],
         };
         return api.call('createUser', {}, { key, body });
       },
@@ -24,7 +24,7 @@ export function userRows({ api, world, next }: MatrixKit): Rows {
     addUserIps: {
       expect: (_, target) => (target === 'user' || target === 'sibling' ? 200 : 404),
       send: (key, target) => {
-        const body = { user_uuid: world.holders[target].uuid, ips: [`203.0.113.${130 + next()}`] };
+        const body = { user_uuid: world.holders[target].uuid, ips: [`2001:db8:ab::${next().toString(16)}`] };
         return api.call('addUserIps', {}, { key, body });
       },
     },
