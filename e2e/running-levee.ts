@@ -46,7 +46,13 @@ export class RunningLevee {
   readonly #ownsData: boolean;
   readonly #child: ChildProcess;
   readonly #ended: Promise<unknown>;
-  summary: Summary = { address: '', operator_key_file: '', dns: [], flows: { listen: [], refused: [] }, enforcement: { mode: 'off' } };
+  summary: Summary = {
+    address: '',
+    operator_key_file: '',
+    dns: [],
+    flows: { listen: [], refused: [] },
+    enforcement: { mode: 'off' },
+  };
   stderr = '';
   /** What it printed on standard output, as text. */
   stdout = '';
@@ -119,13 +125,13 @@ export class RunningLevee {
   }
 
   /** Pids of the supervisor's children at present, by subcommand. */
-  get processes(): { control: number | undefined; edge: number | undefined } {
+  get processes(): Record<'control' | 'edge' | 'detector', number | undefined> {
     const children = readFileSync(`/proc/${this.pid}/task/${this.pid}/children`, 'utf8').trim().split(' ');
     const find = (word: string) =>
       children
         .map(Number)
         .find((pid) => pid > 0 && argumentsOf(pid).includes(word) && argumentsOf(pid).includes(program));
-    return { control: find('serve'), edge: find('edge') };
+    return { control: find('serve'), edge: find('edge'), detector: find('detect') };
   }
 
   /** One request to the interface. Throws what fetch throws when nobody answers. */

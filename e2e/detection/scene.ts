@@ -98,16 +98,17 @@ export const byFlows: TrafficOptions = {
   ).map((attack) => ({ ...attack, forMs: 4000 })),
 };
 
-/** Meanwhile the detector and the BGP speaker are killed. */
+/** The detector is killed when the last of them begins, the BGP speaker later. */
 export const throughCrashes: TrafficOptions = {
   seed: 'through crashes',
-  forMs: 16_000,
+  forMs: 13_000,
   background: { hosts, packetsPerSecond: 1800 },
   attacks: spaced(
     [
       ['udp-amplification', '203.0.113.40'],
       ['udp-other', '203.0.113.41'],
+      ['icmp', '203.0.113.42'],
     ],
-    500,
-  ).map((attack) => ({ ...attack, forMs: 12_000, packetsPerSecond: 4000 })),
+    700,
+  ).map((attack) => ({ ...attack, forMs: 9000, packetsPerSecond: 4000 })),
 };

@@ -19,6 +19,8 @@ import { allPrefixes } from './scene.ts';
 
 const speakerAsn = 64500;
 const peerAsn = 64501;
+/** Of a namespace that nobody else is in. */
+const flowPort = 6343;
 
 export interface PreparedTraffic extends LabelledTraffic {
   readonly file: string;
@@ -58,7 +60,9 @@ export class Stage {
         neighbor: { address: gobgpd.address, port: gobgpd.port, asn: speakerAsn },
       });
       ends.push(() => bird.remove());
-      const levee = await RunningLevee.start({ environment: { LEVEE_GOBGP: gobgpd.target } });
+      const levee = await RunningLevee.start({
+        environment: { LEVEE_GOBGP: gobgpd.target, LEVEE_FLOW_LISTEN: `127.0.0.1:${flowPort}` },
+      });
       ends.push(() => levee.stop());
       const provider = await levee.createProvider('Example Hosting', allPrefixes);
       await until('the BGP session', 20_000, () => bird.established());
@@ -85,8 +89,8 @@ export class Stage {
   }
 
   /** Where an exporter stands, and whom it tells. */
-  exporting(collectorPort: number): ExporterOptions {
-    const collector = `127.0.0.1:${collectorPort}`;
+  exporting(): ExporterOptions {
+    const collector = `127.0.0.1:${flowPort}`;
     return { namespace: this.path.router, device: device.routerOutside, collector, sampling: 16 };
   }
 

@@ -33,11 +33,8 @@ export class Watch {
   readonly attacks = new Map<string, SeenAttack>();
   /** By destination: when the peer had a route for it first, and when it last had one. */
   readonly announcedMs = new Map<string, number>();
-  /** All flowrules that were ever active, by their uuids. */
-  readonly flowrules = new Map<
-    string,
-    { readonly attack: string; readonly flowrule: Flowrule; readonly text: string }
-  >();
+  /** By attack: the flowrules that were active of it when any was, at the last look. */
+  readonly measures = new Map<string, readonly Flowrule[]>();
   readonly #levee: RunningLevee;
   readonly #key: string;
   readonly #bird: Bird;
@@ -80,8 +77,12 @@ export class Watch {
       seen.last = attack;
       if (attack.state === 'ended') seen.endedMs ??= now;
     }
-    for (const { uuid, attack_uuid, ...shown } of await this.#levee.good('GET', '/flowrule?state=active', this.#key)) {
-      if (!this.flowrules.has(uuid)) this.flowrules.set(uuid, { attack: attack_uuid, ...routeText(shown) });
+    const active = await this.#levee.good('GET', '/flowrule?state=active', this.#key);
+    for (const [attack, shown] of Map.groupBy(active as Record<string, unknown>[], (each) => each.attack_uuid)) {
+      this.measures.set(
+        String(attack),
+        shown.map((each) => routeText(each).flowrule),
+      );
     }
   }
 

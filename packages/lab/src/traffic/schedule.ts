@@ -25,12 +25,18 @@ export interface TimedFrame {
   readonly frame: Uint8Array;
 }
 
+export interface ScheduledFrame extends TimedFrame {
+  /** Undefined: nobody's traffic. */
+  readonly stream: TrafficStream | undefined;
+}
+
 const ethernetBytes = 14;
 
 export class Schedule {
   readonly streams: TrafficStream[] = [];
   readonly #times: number[] = [];
   readonly #frames: Uint8Array[] = [];
+  readonly #of: (TrafficStream | undefined)[] = [];
 
   stream(name: string, dst: string, attack: boolean): TrafficStream {
     const made: TrafficStream = {
@@ -49,7 +55,7 @@ export class Schedule {
 
   /** An Ethernet frame with one IP packet. The same frame may be added at many moments: it is not copied. */
   add(stream: TrafficStream, atMs: number, frame: Uint8Array): void {
-    this.addUncounted(atMs, frame);
+    this.#add(atMs, frame, stream);
     stream.startMs = Math.min(stream.startMs, atMs);
     stream.endMs = Math.max(stream.endMs, atMs);
     stream.packets++;
@@ -60,8 +66,13 @@ export class Schedule {
 
   /** A frame that is nobody's traffic. */
   addUncounted(atMs: number, frame: Uint8Array): void {
+    this.#add(atMs, frame, undefined);
+  }
+
+  #add(atMs: number, frame: Uint8Array, stream: TrafficStream | undefined): void {
     this.#times.push(atMs);
     this.#frames.push(frame);
+    this.#of.push(stream);
   }
 
   get count(): number {
@@ -69,10 +80,12 @@ export class Schedule {
   }
 
   /** By time; what goes at the same moment in the order in which it was added. */
-  *inOrder(): Generator<TimedFrame> {
+  *inOrder(): Generator<ScheduledFrame> {
     const times = Float64Array.from(this.#times);
     const order = Uint32Array.from(times, (_, index) => index);
     order.sort((a, b) => (times[a] as number) - (times[b] as number) || a - b);
-    for (const index of order) yield { atMs: times[index] as number, frame: this.#frames[index] as Uint8Array };
+    for (const index of order) {
+      yield { atMs: times[index] as number, frame: this.#frames[index] as Uint8Array, stream: this.#of[index] };
+    }
   }
 }
