@@ -3,10 +3,13 @@
  * so that a report costs no look-up.
  */
 import type { FastifyInstance } from 'fastify';
+import { executorOf } from '../commands/executor.ts';
+import { saveAnswer } from '../commands/sample-exchange.ts';
 import type { ChangeTail } from '../store/change-tail.ts';
 import type { Database } from '../store/database.ts';
 import { detectorByKey, type KnownDetector } from '../store/detectors.ts';
 import { registerDetectorRoutes } from './routes.ts';
+import { startSamplesRelay } from './samples-relay.ts';
 import { startSettingsFeed } from './settings-feed.ts';
 import { createDetectorStreams, type DetectorStreams } from './streams.ts';
 import { takeReport } from './take-report.ts';
@@ -32,10 +35,11 @@ const HEARTBEAT_SECONDS = 5;
 const TRUSTED_MILLISECONDS = 1_000;
 
 export function startDetectors(
-  { pool }: Pick<Database, 'pool'>,
+  database: Pick<Database, 'pool' | 'connect'>,
   tail: ChangeTail,
   options: DetectorsOptions,
 ): Detectors {
+  const { pool } = database;
   const log = options.log ?? (() => {});
   const logError = options.logError ?? ((error, message) => log(`${message}: ${(error as Error).message}`));
   const feed = startSettingsFeed(pool, tail, { log });
@@ -43,6 +47,7 @@ export function startDetectors(
     heartbeatSeconds: options.heartbeatSeconds ?? HEARTBEAT_SECONDS,
     log,
   });
+  const relay = startSamplesRelay(database, streams, log);
   const trusted = new Map<string, { readonly detector: KnownDetector; readonly until: number }>();
   const leave = tail.subscribe({
     changes({ entries, unsettled }) {
@@ -74,13 +79,14 @@ export function startDetectors(
           if (wrote) options.committed();
           return answer;
         },
-        async takeSamples() {},
+        takeSamples: ({ uuid }, answer) => saveAnswer(executorOf(pool), uuid, answer),
         logError,
       });
     },
     async stop() {
       leave();
       streams.stop();
+      await relay.stop();
       await feed.stop();
     },
   };

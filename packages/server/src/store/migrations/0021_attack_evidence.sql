@@ -74,6 +74,8 @@ create unlogged table sample_request (
   seconds integer not null,
   most integer not null,
   asked_at timestamptz not null default clock_timestamp(),
+  -- How many detectors it was told to.
+  told integer not null default 0,
   constraint sample_request_pkey primary key (uuid)
 );
 
