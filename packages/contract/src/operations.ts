@@ -2,6 +2,7 @@
 import type { Operation } from './operation.ts';
 import { attackOperations } from './operations/attack.ts';
 import { auditOperations } from './operations/audit.ts';
+import { detectionOperations } from './operations/detection.ts';
 import { eventOperations } from './operations/event.ts';
 import { filterOperations } from './operations/filter.ts';
 import { firewallOperations } from './operations/firewall.ts';
@@ -26,4 +27,5 @@ export const operations: readonly Operation[] = [
   ...auditOperations,
   ...operatorOperations,
   ...quotaOperations,
+  ...detectionOperations,
 ];

@@ -18,6 +18,7 @@ import type { Handler } from './call.ts';
 import { docsPaths, registerDocs } from './docs/register-docs.ts';
 import { attackHandlers } from './handlers/attack.ts';
 import { auditHandlers } from './handlers/audit.ts';
+import { detectionHandlers } from './handlers/detection.ts';
 import { eventHandlers } from './handlers/event.ts';
 import { filterHandlers } from './handlers/filter.ts';
 import { firewallHandlers } from './handlers/firewall.ts';
@@ -98,6 +99,7 @@ export function createApi(services: ApiServices): Api {
     ...rdnsZoneHandlers({ pool, secondaries: services.secondaries ?? (() => []) }),
     ...operatorHandlers({ pool }),
     ...quotaHandlers({ pool }),
+    ...detectionHandlers({ pool }),
     ...(services.eventStreams && eventHandlers(services.eventStreams)),
     ...(services.webhooks && webhookHandlers({ pool, webhooks: services.webhooks })),
     ...auditHandlers({ pool }),

@@ -46,6 +46,12 @@ export const violations: Readonly<Record<string, Violation>> = {
   router_address_no_endpoint: { code: 'conflict', field: '/tunnel_addresses' },
   location_name: { code: 'already_exists', field: '/name' },
   router_name: { code: 'already_exists', field: '/name' },
+  detector_name: { code: 'already_exists', field: '/name' },
+  exporter_name: { code: 'already_exists', field: '/name' },
+  exporter_source: { code: 'already_exists', field: '/source' },
+  detection_policy_scope: { code: 'already_exists', field: '/scope' },
+  // The account went after the command looked it up.
+  detection_policy_account: { code: 'not_found', field: '/scope' },
   router_location: { code: 'not_found', field: '/location' },
   flowrule_nlri: { code: 'already_exists', field: '/components' },
   // The provider lost the prefix after the command looked it up.

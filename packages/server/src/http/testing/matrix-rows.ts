@@ -1,6 +1,7 @@
 /** All rows of the matrix, area by area. Test code only. */
 import { attackRows } from './matrix/attack.ts';
 import { auditRows } from './matrix/audit.ts';
+import { detectionRows } from './matrix/detection.ts';
 import { eventRows } from './matrix/event.ts';
 import { filterRows } from './matrix/filter.ts';
 import { firewallRows } from './matrix/firewall.ts';
@@ -23,6 +24,7 @@ export function matrixRows(kit: MatrixKit): Rows {
     ...eventRows(kit),
     ...webhookRows(kit),
     ...operatorRows(kit),
+    ...detectionRows(kit),
     ...tunnelRows(kit),
     ...rdnsRows(kit),
   };

@@ -3,6 +3,7 @@ import type { ApiFixture } from './api-fixture.ts';
 import { caseKit, type OperationCases } from './case-kit.ts';
 import { attackCases } from './cases/attack.ts';
 import { auditCases } from './cases/audit.ts';
+import { detectionCases } from './cases/detection.ts';
 import { eventCases } from './cases/event.ts';
 import { filterCases } from './cases/filter.ts';
 import { firewallCases } from './cases/firewall.ts';
@@ -26,6 +27,7 @@ export function operationCases(api: ApiFixture, world: World): OperationCases {
     ...eventCases(kit),
     ...webhookCases(kit),
     ...operatorCases(kit),
+    ...detectionCases(kit),
     ...tunnelCases(kit),
     ...rdnsCases(kit),
   };
