@@ -3,7 +3,8 @@
  * agreement in the plan), at most a minute. A row for each destination and vector holds the rates of all its flows together; a wheel
  * of slots holds by how much they sink when. Adding is constant time, a slot costs as much as there are destinations with a rate.
  *
- * Exact in sum: a rate is rounded down to 1/4096, which doubles hold, add and subtract without error; what is left over counts at once.
+ * Exact in sum: a rate is rounded down to 1/4096, which doubles hold, add and subtract without error (below
+ * 2^41 octets a slot, 70 Tbit/s); what is left over counts at once.
  */
 import { SLOT_MILLISECONDS } from '../bus/port.ts';
 import { KeyTable, longer } from './key-table.ts';
