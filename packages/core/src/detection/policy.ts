@@ -55,9 +55,13 @@ export function effectivePolicy(policies: readonly DetectionPolicySettings[]): E
   return {
     thresholds,
     aggregateThresholds: vectors.map((vector, number): Threshold => {
-      const found = policies.find(({ aggregate_thresholds }) => aggregate_thresholds?.[vector] !== undefined);
+      // What a narrower policy says of one address is also said of many: the wider one's aggregate would contradict it.
+      const found = policies.find(
+        ({ aggregate_thresholds, thresholds }) =>
+          aggregate_thresholds?.[vector] !== undefined || thresholds[vector] !== undefined,
+      );
       const told = found?.aggregate_thresholds?.[vector];
-      if (told !== undefined) return { policy: found?.uuid ?? 'default', pps: told.pps, bps: told.bps };
+      if (found !== undefined && told !== undefined) return { policy: found.uuid, pps: told.pps, bps: told.bps };
       const { policy = 'default', pps, bps } = thresholds[number] ?? {};
       return {
         policy,

@@ -1,0 +1,57 @@
+/**
+ * Owns when a second of sampled traffic is too much: threshold, baseline and sampling error together. Pure. Never knows
+ * of what the traffic is.
+ */
+
+/** With fewer samples nothing is said: 1.96/√12 is 57 % of the rate. */
+export const LEAST_SAMPLES = 12;
+/** Two sides of 95 % of a normal distribution, which a Poisson one is near to from a dozen on. */
+const deviations = 1.96;
+
+export interface Rates {
+  readonly pps: number;
+  readonly bps: number;
+}
+
+/** What a rate must exceed; Infinity: nothing is too much. */
+export interface Limits {
+  readonly pps: number;
+  readonly bps: number;
+  readonly baseline: Rates | undefined;
+}
+
+export interface Excess {
+  readonly metric: 'pps' | 'bps';
+  /** What was exceeded: the threshold, or so many times the baseline. */
+  readonly value: number;
+  readonly observed: number;
+  readonly baseline: number | undefined;
+}
+
+/**
+ * What the rate is at least, as far as its samples tell: the lower bound of the sampling error (sFlow's √(1/n) rule,
+ * sflow.org/packetSamplingBasics); 0 where they are too few.
+ */
+export function certainRate(rate: number, samples: number): number {
+  return samples < LEAST_SAMPLES ? 0 : rate * (1 - deviations / Math.sqrt(samples));
+}
+
+/** By how much, 0 … 1, two measurements of the same rate may differ by sampling alone. */
+export function samplingNoise(samples: number): number {
+  return samples < LEAST_SAMPLES ? 1 : Math.min(1, (deviations * Math.SQRT2) / Math.sqrt(samples));
+}
+
+/** The limits of a vector: a threshold counts where it is above so many times what is usual. */
+export function limitsOf(pps: number, bps: number, baseline: Rates | undefined, factor: number): Limits {
+  if (baseline === undefined) return { pps, bps, baseline };
+  return { pps: Math.max(pps, factor * baseline.pps), bps: Math.max(bps, factor * baseline.bps), baseline };
+}
+
+/** `rates`: what one second had, never scaled up from less. Of both metrics the one that is exceeded more. */
+export function judge(rates: Rates, samples: number, limits: Limits): Excess | undefined {
+  const pps = certainRate(rates.pps, samples) / limits.pps;
+  const bps = certainRate(rates.bps, samples) / limits.bps;
+  if (!(pps > 1 || bps > 1)) return undefined;
+  const metric = pps >= bps ? 'pps' : 'bps';
+  return { metric, value: limits[metric], observed: rates[metric], baseline: limits.baseline?.[metric] };
+}

@@ -1,0 +1,213 @@
+/**
+ * Owns what the packets of one vector of an attack look like: adds up what collectors tell of single slots, and forgets it
+ * after half a minute, as attacks change their shape. Bounded whatever is told. Pure: time is an argument.
+ */
+import type { Share, VectorProfile } from '@levee/contract/detector.ts';
+
+/** What one collector tells of one slot; `[key, samples]`, those with the most weight, not all. */
+export interface ProfilePart {
+  readonly samples: number;
+  readonly protocols: readonly (readonly [number, number])[];
+  readonly sourcePorts: readonly (readonly [number, number])[];
+  readonly destinationPorts: readonly (readonly [number, number])[];
+  readonly icmp: readonly (readonly [number, number])[];
+  readonly tcpFlags: readonly (readonly [number, number])[];
+  /** By length / 16, rounded down. */
+  readonly lengths: readonly (readonly [number, number])[];
+  readonly shortest: number;
+  readonly longest: number;
+  readonly laterFragments: number;
+  readonly sources: readonly (readonly [string, number])[];
+  readonly distinctSources: number;
+  readonly entries: readonly (readonly [string, number])[];
+}
+
+/** A generation is added to for so long, and counts for as long again. */
+const generationMilliseconds = 15_000;
+const mostShares = 64;
+/** Of each kind of key; beyond twice as many the rarest go. */
+const mostKeys = 256;
+/** Bits of the linear count of sources (Whang, Vander-Zanden, Taylor 1990). */
+const sourceBits = 8192;
+const lengthStep = 16;
+const shorterShare = 0.05;
+
+const numberKinds = ['protocols', 'sourcePorts', 'destinationPorts', 'icmp', 'tcpFlags', 'lengths'] as const;
+type NumberKind = (typeof numberKinds)[number];
+type Counts<K> = Map<K, number>;
+
+interface Generation {
+  readonly numbers: Readonly<Record<NumberKind, Counts<number>>>;
+  readonly sources: Counts<string>;
+  readonly entries: Counts<string>;
+  readonly seen: Uint32Array;
+  samples: number;
+  shortest: number;
+  longest: number;
+  laterFragments: number;
+  listedSources: number;
+  toldSources: number;
+}
+
+export type ProfileShares = Omit<VectorProfile, 'vector' | 'pps' | 'bps' | 'peak_pps' | 'peak_bps' | 'destinations'>;
+
+export class ProfileWindow {
+  #current = newGeneration();
+  #before: Generation | undefined;
+  #sinceMs: number;
+
+  constructor(nowMs: number) {
+    this.#sinceMs = nowMs;
+  }
+
+  get samples(): number {
+    return this.#current.samples + (this.#before?.samples ?? 0);
+  }
+
+  add(part: ProfilePart, nowMs: number): void {
+    const age = nowMs - this.#sinceMs;
+    if (age >= generationMilliseconds) {
+      this.#before = age < 2 * generationMilliseconds ? this.#current : undefined;
+      this.#current = newGeneration();
+      this.#sinceMs = nowMs;
+    }
+    const to = this.#current;
+    for (const kind of numberKinds) addCounts(to.numbers[kind], part[kind]);
+    addCounts(to.sources, part.sources);
+    addCounts(to.entries, part.entries);
+    for (const [source] of part.sources) setBit(to.seen, hash(source) % sourceBits);
+    if (part.samples > 0) {
+      to.shortest = Math.min(to.shortest, part.shortest);
+      to.longest = Math.max(to.longest, part.longest);
+    }
+    to.samples += part.samples;
+    to.laterFragments += part.laterFragments;
+    to.listedSources += part.sources.length;
+    to.toldSources += Math.max(part.distinctSources, part.sources.length);
+  }
+
+  shares(): ProfileShares {
+    const all = [this.#current, this.#before].filter((each) => each !== undefined);
+    const samples = this.samples;
+    const of = (kind: NumberKind) => top(join(all.map(({ numbers }) => numbers[kind])), samples);
+    const lengths = join(all.map(({ numbers }) => numbers.lengths));
+    const min = Math.min(...all.map(({ shortest }) => shortest));
+    const max = Math.max(...all.map(({ longest }) => longest));
+    const fragments = all.reduce((sum, { laterFragments }) => sum + laterFragments, 0);
+    return {
+      samples,
+      protocols: of('protocols'),
+      source_ports: of('sourcePorts'),
+      destination_ports: of('destinationPorts'),
+      icmp: of('icmp'),
+      tcp_flags: of('tcpFlags'),
+      length: samples === 0 ? { min: 0, p5: 0, max: 0 } : { min, p5: lowLength(lengths, samples, min), max },
+      later_fragments: samples === 0 ? 0 : rounded(fragments / samples),
+      sources: top(join(all.map(({ sources }) => sources)), samples),
+      distinct_sources: Math.min(samples, distinct(all)),
+    };
+  }
+
+  /** `exporter/interface` → samples. */
+  entries(): ReadonlyMap<string, number> {
+    return join([this.#current, this.#before].flatMap((each) => (each === undefined ? [] : [each.entries])));
+  }
+}
+
+/** Shares of the whole, the highest first; equal ones in the order of their values, so that a repetition is the same. */
+export function top<K extends string | number>(
+  counts: ReadonlyMap<K, number>,
+  whole: number,
+  most: number = mostShares,
+): Share<K>[] {
+  if (whole <= 0) return [];
+  return [...counts]
+    .sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1))
+    .slice(0, most)
+    .map(([value, count]) => ({ value, share: rounded(Math.min(1, count / whole)) }));
+}
+
+function rounded(share: number): number {
+  return Math.round(share * 10_000) / 10_000;
+}
+
+function newGeneration(): Generation {
+  return {
+    numbers: {
+      protocols: new Map(),
+      sourcePorts: new Map(),
+      destinationPorts: new Map(),
+      icmp: new Map(),
+      tcpFlags: new Map(),
+      lengths: new Map(),
+    },
+    sources: new Map(),
+    entries: new Map(),
+    seen: new Uint32Array(sourceBits / 32),
+    samples: 0,
+    shortest: 65_535,
+    longest: 0,
+    laterFragments: 0,
+    listedSources: 0,
+    toldSources: 0,
+  };
+}
+
+function addCounts<K>(to: Counts<K>, more: Iterable<readonly [K, number]>): void {
+  for (const [key, count] of more) to.set(key, (to.get(key) ?? 0) + count);
+  if (to.size <= 2 * mostKeys) return;
+  const kept = [...to].sort(([, x], [, y]) => y - x).slice(0, mostKeys);
+  to.clear();
+  for (const [key, count] of kept) to.set(key, count);
+}
+
+function join<K>(maps: readonly Counts<K>[]): Counts<K> {
+  const [first, second] = maps;
+  if (first === undefined || second === undefined) return first ?? new Map();
+  const joined = new Map(first);
+  for (const [key, count] of second) joined.set(key, (joined.get(key) ?? 0) + count);
+  return joined;
+}
+
+/** At most a twentieth is shorter, those of unknown length counted as if they were. */
+function lowLength(lengths: Counts<number>, samples: number, min: number): number {
+  const steps = [...lengths].sort(([a], [b]) => a - b);
+  let below = samples - steps.reduce((sum, [, count]) => sum + count, 0);
+  for (const [step, count] of steps) {
+    if (below + count > shorterShare * samples)
+      return below > shorterShare * samples ? min : Math.max(min, step * lengthStep);
+    below += count;
+  }
+  return min;
+}
+
+/** Sources that were listed are counted by bits; those that were not are taken to repeat as these do. */
+function distinct(generations: readonly Generation[]): number {
+  let zeros = sourceBits;
+  for (let word = 0; word < sourceBits / 32; word++) {
+    zeros -= bitsOf(generations.reduce((bits, { seen }) => bits | (seen[word] ?? 0), 0));
+  }
+  const listed = generations.reduce((sum, each) => sum + each.listedSources, 0);
+  const told = generations.reduce((sum, each) => sum + each.toldSources, 0);
+  if (listed === 0) return told;
+  const counted = Math.min(listed, -sourceBits * Math.log(Math.max(zeros, 0.5) / sourceBits));
+  return Math.round((counted * told) / listed);
+}
+
+function setBit(bits: Uint32Array, bit: number): void {
+  bits[bit >>> 5] = (bits[bit >>> 5] ?? 0) | (1 << (bit & 31));
+}
+
+function bitsOf(word: number): number {
+  let count = 0;
+  for (let rest = word; rest !== 0; rest &= rest - 1) count++;
+  return count;
+}
+
+/** FNV-1a with a last mix, 32 bits unsigned. */
+function hash(text: string): number {
+  let value = 0x811c9dc5;
+  for (let index = 0; index < text.length; index++) value = Math.imul(value ^ text.charCodeAt(index), 0x01000193);
+  value = Math.imul(value ^ (value >>> 16), 0x85ebca6b);
+  return (value ^ (value >>> 13)) >>> 0;
+}

@@ -1,0 +1,439 @@
+/**
+ * Owns which attacks there are: at most one a destination. Begins them from what was found too much, has vectors join them, takes
+ * over those of a detector before, ends them. What a finding means for which destination is decided here (decision 0131).
+ */
+import type { DetectedAttack, OngoingAttack } from '@levee/contract/detector.ts';
+import { judgeSubnet, type Member, MOST_ADDRESS_ATTACKS } from '@levee/core/detection/carpet.ts';
+import { type EndedAttack, holdFor } from '@levee/core/detection/hold.ts';
+import { type Excess, limitsOf } from '@levee/core/detection/judge.ts';
+import { wordsOf } from '@levee/core/detection/outermost.ts';
+import { TOTAL, type Vector, vectors as vectorNames, vectorNumber } from '@levee/core/detection/vector.ts';
+import type { Prefix } from '@levee/core/net/prefix.ts';
+import { formatPrefix, parsePrefix } from '@levee/core/net/prefix-text.ts';
+import type { SlotProfile } from '../bus/port.ts';
+import { Attack } from './attack.ts';
+import type { Baselines } from './baselines.ts';
+import type { Finding, Findings } from './examine.ts';
+import { type Places, prefixAt } from './places.ts';
+import { type Traffic, tagOf, WINDOW_SLOTS, WindowSums } from './traffic.ts';
+
+export const MOST_ATTACKS = 4_096;
+/** Ended ones that are remembered: for the hold of what comes back, and so as not to take them over again. */
+const mostEnded = 4_096;
+/** Judgements in a row until what is too much only in all is an attack: the vector that is behind it may follow in a slot. */
+const totalPatience = 3;
+const slotMilliseconds = 250;
+/** Addresses of an attacked subnet that are counted in a slot. */
+const mostMembersCounted = 1_024;
+const none = -1;
+const sums = new WindowSums();
+
+export interface AttackHost {
+  readonly traffic: Traffic;
+  readonly places: Places;
+  readonly baselines: Baselines;
+  /** Of a slot's start, since 1970. */
+  slotMs(slot: number): number;
+  newId(): string;
+  /** What was told in this slot of a destination that had no attack before it. */
+  profilesOf(dst: string): readonly SlotProfile[];
+  tell(attack: DetectedAttack): void;
+  ended(attack: Attack): void;
+}
+
+export class Attacks {
+  /** Those that did not fit, since the start. */
+  refused = 0;
+  readonly #host: AttackHost;
+  readonly #byDestination = new Map<string, Attack>();
+  /** By the number that the traffic table holds. */
+  readonly #numbered: (Attack | undefined)[] = [];
+  readonly #free: number[] = [];
+  readonly #ended = new Map<string, EndedAttack>();
+  readonly #endedIds = new Set<string>();
+
+  constructor(host: AttackHost) {
+    this.#host = host;
+  }
+
+  get size(): number {
+    return this.#byDestination.size;
+  }
+
+  all(): Iterable<Attack> {
+    return this.#byDestination.values();
+  }
+
+  /** That of exactly this destination. */
+  of(dst: string): Attack | undefined {
+    return this.#byDestination.get(dst);
+  }
+
+  /** That which the address is attacked in, its own or its subnet's. */
+  covering(destination: number): Attack | undefined {
+    return this.#at(destination) ?? this.#at(this.#host.traffic.aggregates[destination] as number);
+  }
+
+  /** Begins, joins, measures and ends, after the slot's traffic was counted and examined. */
+  judge(findings: Findings, nowMs: number): void {
+    const { traffic } = this.#host;
+    const slotMs = this.#host.slotMs(traffic.slot);
+    const begun = new Set<Attack>();
+    // Subnets first: what is spread over them must not begin as attacks on a few of their addresses.
+    this.#judgeSubnets(findings, begun, nowMs);
+    this.#judgeAddresses(findings.addresses, begun, nowMs);
+    this.#countMembers();
+    for (const attack of this.#byDestination.values()) {
+      if (begun.has(attack)) attack.countBack(traffic, this.#host.slotMs);
+      attack.measure(traffic, slotMs);
+    }
+    for (const attack of begun) {
+      for (const profile of this.#host.profilesOf(attack.dst)) attack.profile(profile.vector, profile, nowMs);
+      this.#host.tell(attack.report('started', nowMs));
+    }
+    const endMs = slotMs + slotMilliseconds;
+    for (const attack of [...this.#byDestination.values()]) {
+      const endedMs = attack.endedMs(endMs);
+      if (endedMs !== undefined) this.#end(attack, endedMs, nowMs);
+      else if (!begun.has(attack) && attack.isDue(nowMs)) this.#host.tell(attack.report('changed', nowMs));
+    }
+  }
+
+  /**
+   * Of `ongoing`, those that are not known: they go on here under their name. One on a destination that is attacked already, or that
+   * nothing is measured of any more, is ended: there is one attack a destination.
+   */
+  takeOver(ongoing: readonly OngoingAttack[], isOurs: (destination: Prefix) => boolean, nowMs: number): void {
+    const known = new Set([...this.#byDestination.values()].map(({ id }) => id));
+    for (const each of ongoing) {
+      if (known.has(each.id) || this.#endedIds.has(each.id)) continue;
+      const read = parsePrefix(each.dst);
+      if (!read.ok || !isOurs(read.prefix)) continue;
+      const attack = this.#adopted(each, formatPrefix(read.prefix), nowMs);
+      const row = this.#byDestination.has(attack.dst) ? none : this.#rowOf(read.prefix);
+      if (row === none || attack.vectors.size === 0 || !this.#keep(attack, row)) {
+        this.#remember(attack, nowMs);
+        this.#host.tell(attack.report('ended', nowMs, Math.max(nowMs, attack.startedMs)));
+      }
+    }
+    this.relimit();
+  }
+
+  /** Policies are others: what an attack lives of is another rate. */
+  relimit(): void {
+    for (const attack of this.#byDestination.values()) {
+      for (const [vector, state] of attack.vectors) {
+        const limits = this.#limits(attack.destination, vector);
+        const other = state.exceeded.metric === 'pps' ? 'bps' : 'pps';
+        const metric = Number.isFinite(limits[state.exceeded.metric]) ? state.exceeded.metric : other;
+        state.exceeded = { metric, value: limits[metric] };
+      }
+    }
+  }
+
+  /** Traffic is held anew: finds the destinations again. Attacks on what is not protected any more end. */
+  attach(nowMs: number): void {
+    for (const [number, attack] of this.#numbered.entries()) {
+      if (attack === undefined) continue;
+      const read = parsePrefix(attack.dst);
+      const row = read.ok ? this.#rowOf(read.prefix) : none;
+      if (row === none) {
+        attack.destination = none;
+        this.#end(attack, Math.max(attack.aboveHalfMs, attack.startedMs), nowMs);
+      } else this.#place(attack, row, number);
+    }
+  }
+
+  /** Without a word: somebody else detects them now. */
+  release(isOurs: (destination: Prefix) => boolean): void {
+    for (const attack of [...this.#byDestination.values()]) {
+      const read = parsePrefix(attack.dst);
+      if (read.ok && !isOurs(read.prefix)) this.#drop(attack);
+    }
+  }
+
+  /** Nothing was heard for too long: what is not seen any more is not kept up. */
+  endAll(nowMs: number): void {
+    for (const attack of [...this.#byDestination.values()]) {
+      this.#end(attack, Math.max(attack.aboveHalfMs, attack.startedMs), nowMs);
+    }
+  }
+
+  #at(destination: number): Attack | undefined {
+    if (destination === none) return undefined;
+    const number = this.#host.traffic.attacks[destination] as number;
+    return number === none ? undefined : this.#numbered[number];
+  }
+
+  #judgeSubnets({ subnets, addresses }: Findings, begun: Set<Attack>, nowMs: number): void {
+    const { traffic } = this.#host;
+    const fresh = new Set<number>();
+    for (const { destination, vector, excess } of subnets) {
+      const attack = this.#at(destination);
+      if (attack === undefined) fresh.add(destination);
+      else if (vector !== TOTAL) attack.join(vector, excess, nowMs);
+    }
+    if (fresh.size === 0) return;
+    const members = this.#membersOf(fresh);
+    const excessive = new Set(addresses.map(({ destination, vector }) => `${destination} ${vector}`));
+    for (const { destination, vector, streak } of strongestFirst(subnets)) {
+      if (!fresh.has(destination) || (vector === TOTAL && streak < totalPatience)) continue;
+      const attack = this.#at(destination);
+      if (attack !== undefined && vector === TOTAL) continue;
+      const key = traffic.keyOf(destination, vector);
+      const whole = { ...traffic.sum(key, sums) };
+      const shares = (members.get(destination) ?? []).flatMap((member): Member[] => {
+        const of = traffic.keyOf(member, vector);
+        if (of < 0) return [];
+        return [{ ...traffic.sum(of, sums), isExcessive: excessive.has(`${member} ${vector}`) }];
+      });
+      const excess = judgeSubnet(whole, shares, this.#limits(destination, vector));
+      if (excess === undefined) continue;
+      if (attack !== undefined) attack.join(vector, excess, nowMs);
+      else this.#begin(destination, vector, excess, begun, nowMs);
+    }
+  }
+
+  /** Addresses that were touched in this slot and have no attack of their own, by their subnets. One pass for all. */
+  #membersOf(subnets: ReadonlySet<number>): Map<number, number[]> {
+    const { traffic } = this.#host;
+    const members = new Map<number, number[]>();
+    for (const destination of traffic.touched) {
+      const aggregate = traffic.aggregates[destination] as number;
+      if (aggregate === destination || !subnets.has(aggregate) || traffic.attacks[destination] !== none) continue;
+      const of = members.get(aggregate);
+      if (of === undefined) members.set(aggregate, [destination]);
+      else of.push(destination);
+    }
+    return members;
+  }
+
+  #judgeAddresses(findings: readonly Finding[], begun: Set<Attack>, nowMs: number): void {
+    const { traffic } = this.#host;
+    let attacked: Map<number, number> | undefined;
+    for (const { destination, vector, excess, streak } of strongestFirst(findings)) {
+      const aggregate = traffic.aggregates[destination] as number;
+      const own = this.#at(destination);
+      const attack = own ?? this.#at(aggregate);
+      if (attack !== undefined) {
+        if (vector === TOTAL) continue;
+        attack.join(vector, own === undefined ? this.#exceededBySubnet(aggregate, vector, excess) : excess, nowMs);
+        if (own === undefined) attack.confirm(this.#host.slotMs(traffic.slot) + slotMilliseconds);
+        continue;
+      }
+      if (vector === TOTAL && streak < totalPatience) continue;
+      attacked ??= this.#attackedAddresses();
+      const others = aggregate === none ? 0 : (attacked.get(aggregate) ?? 0);
+      if (others < MOST_ADDRESS_ATTACKS) {
+        this.#begin(destination, vector, excess, begun, nowMs);
+        if (aggregate !== none) attacked.set(aggregate, others + 1);
+      } else {
+        // One address after the other: it is the subnet that is meant.
+        this.#begin(aggregate, vector, this.#exceededBySubnet(aggregate, vector, excess), begun, nowMs, excess);
+      }
+    }
+  }
+
+  /** An attack on a subnet lives of what the subnet may have: what is too much for one address is usual for many. */
+  #exceededBySubnet(aggregate: number, vector: number, { metric, observed, baseline }: Excess): Excess {
+    return { metric, value: this.#limits(aggregate, vector)[metric], observed, baseline };
+  }
+
+  /** Attacks on single addresses, by their subnets. */
+  #attackedAddresses(): Map<number, number> {
+    const { traffic } = this.#host;
+    const counts = new Map<number, number>();
+    for (const { destination } of this.#byDestination.values()) {
+      const aggregate = traffic.aggregates[destination] as number;
+      if (aggregate !== none && aggregate !== destination) counts.set(aggregate, (counts.get(aggregate) ?? 0) + 1);
+    }
+    return counts;
+  }
+
+  /** `told`: what is said to have been exceeded, where that is another thing than what it lives of. */
+  #begin(
+    destination: number,
+    vector: number,
+    exceeded: Excess,
+    begun: Set<Attack>,
+    nowMs: number,
+    told: Excess = exceeded,
+  ): void {
+    const { traffic, places } = this.#host;
+    if (this.size >= MOST_ATTACKS) {
+      this.refused++;
+      return;
+    }
+    const levels = places.levels(traffic, destination);
+    const dst = formatPrefix(prefixAt(traffic, destination));
+    const startedMs = this.#startOf(destination, vector, exceeded);
+    const attack = new Attack(
+      {
+        id: this.#host.newId(),
+        dst,
+        startedMs,
+        detectedMs: nowMs,
+        holdMilliseconds: holdFor(levels.holdMilliseconds, this.#ended.get(dst), startedMs),
+        threshold: {
+          policy: levels.policies[vector] ?? 'default',
+          vector: vectorNames[vector] as string,
+          metric: told.metric,
+          value: Math.round(told.value),
+          observed: Math.round(told.observed),
+          ...(told.baseline !== undefined && { baseline: Math.round(told.baseline) }),
+        },
+      },
+      destination,
+      this.#host.slotMs(traffic.slot) + slotMilliseconds,
+    );
+    attack.join(vector, exceeded, nowMs);
+    if (!traffic.isAggregate(destination)) traffic.takeFromAggregate(destination);
+    this.#keep(attack, destination);
+    begun.add(attack);
+  }
+
+  /** When its traffic set in, as far as the window tells: within the first slot by how full that one is. */
+  #startOf(destination: number, vector: number, { metric, value }: Excess): number {
+    const { traffic } = this.#host;
+    const key = traffic.keyOf(destination, vector);
+    const last = traffic.slot;
+    if (key < 0) return this.#host.slotMs(last);
+    const amount = (slot: number) => {
+      const { packets, bytes } = traffic.at(key, slot, sums);
+      return metric === 'pps' ? packets : bytes * 8;
+    };
+    const part = value / 2 / WINDOW_SLOTS;
+    let first = last;
+    while (first > last - WINDOW_SLOTS + 1 && amount(first - 1) >= part) first--;
+    const before = first > last - WINDOW_SLOTS + 1 ? amount(first - 1) : part;
+    const full = amount(first + 1 <= last ? first + 1 : first);
+    // A little of it may lie in the slot before, when it set in towards the end of it; that is not above the noise.
+    const filled = first === last || full <= 0 || before >= part ? 1 : Math.min(1, amount(first) / full);
+    return this.#host.slotMs(first) + Math.round((1 - filled) * slotMilliseconds);
+  }
+
+  #limits(destination: number, vector: number) {
+    const { traffic, places, baselines } = this.#host;
+    const levels = places.levels(traffic, destination);
+    const key = traffic.keyOf(destination, vector);
+    const usual = key < 0 ? undefined : baselines.usual(traffic.baselines[key] as number);
+    return limitsOf(levels.pps[vector] as number, levels.bps[vector] as number, usual, levels.factor);
+  }
+
+  #rowOf({ family, length, value }: Prefix): number {
+    const [a = 0, b = 0, c = 0, d = 0] = wordsOf(family, value);
+    return this.#host.traffic.ensure(a, b, c, d, tagOf(family, length));
+  }
+
+  #adopted({ id, vectors, started_ms, detected_ms, told }: OngoingAttack, dst: string, nowMs: number): Attack {
+    const known = vectors.map((name) => vectorNumber(name as Vector)).filter((vector) => vector !== undefined);
+    const [first = TOTAL] = known;
+    const attack = new Attack(
+      {
+        id,
+        dst,
+        startedMs: started_ms,
+        detectedMs: detected_ms,
+        holdMilliseconds: 0,
+        threshold: told?.threshold ?? {
+          policy: 'default',
+          vector: vectorNames[first] as string,
+          metric: 'pps',
+          value: 0,
+          observed: 0,
+        },
+      },
+      none,
+      nowMs,
+    );
+    for (const vector of known) {
+      const metric =
+        told !== undefined && told.threshold.vector === vectorNames[vector] ? told.threshold.metric : 'pps';
+      attack.join(vector, { metric, value: Number.POSITIVE_INFINITY }, nowMs);
+    }
+    attack.packets = told?.packets ?? 0;
+    attack.bytes = told?.bytes ?? 0;
+    attack.sampled = told?.sampled ?? 0;
+    return attack;
+  }
+
+  #keep(attack: Attack, row: number): boolean {
+    if (this.size >= MOST_ATTACKS) {
+      this.refused++;
+      return false;
+    }
+    const { traffic, places } = this.#host;
+    const number = this.#free.pop() ?? this.#numbered.length;
+    this.#numbered[number] = attack;
+    this.#byDestination.set(attack.dst, attack);
+    this.#place(attack, row, number);
+    if (attack.holdMilliseconds === 0) attack.holdMilliseconds = places.levels(traffic, row).holdMilliseconds;
+    return true;
+  }
+
+  #place(attack: Attack, row: number, number: number): void {
+    const { traffic } = this.#host;
+    attack.destination = row;
+    traffic.attacks[row] = number;
+    traffic.pin(row);
+  }
+
+  #end(attack: Attack, endedMs: number, nowMs: number): void {
+    this.#host.tell(attack.report('ended', nowMs, endedMs));
+    this.#remember(attack, endedMs);
+    this.#drop(attack);
+  }
+
+  #remember({ id, dst, holdMilliseconds }: Attack, endedMs: number): void {
+    this.#ended.delete(dst);
+    this.#ended.set(dst, { endedMs, holdMilliseconds });
+    this.#endedIds.add(id);
+    for (const kept of [this.#ended, this.#endedIds]) {
+      if (kept.size > mostEnded) kept.delete(kept.keys().next().value as string);
+    }
+  }
+
+  #drop(attack: Attack): void {
+    const { traffic } = this.#host;
+    this.#byDestination.delete(attack.dst);
+    const number = this.#numbered.indexOf(attack);
+    this.#numbered[number] = undefined;
+    this.#free.push(number);
+    if (attack.destination !== none) {
+      traffic.attacks[attack.destination] = none;
+      traffic.unpin(attack.destination);
+    }
+    this.#host.ended(attack);
+  }
+
+  /** How the traffic of attacked subnets is spread over their addresses. */
+  #countMembers(): void {
+    const { traffic } = this.#host;
+    const subnets = new Map<number, number>();
+    for (const { destination } of this.#byDestination.values()) {
+      if (traffic.isAggregate(destination)) subnets.set(destination, mostMembersCounted);
+    }
+    if (subnets.size === 0) return;
+    for (const destination of traffic.touched) {
+      const aggregate = traffic.aggregates[destination] as number;
+      const left = subnets.get(aggregate);
+      if (left === undefined || left === 0 || aggregate === destination || traffic.attacks[destination] !== none)
+        continue;
+      subnets.set(aggregate, left - 1);
+      const attack = this.#at(aggregate);
+      const dst = formatPrefix(prefixAt(traffic, destination));
+      for (const vector of attack?.vectors.keys() ?? []) {
+        const key = traffic.keyOf(destination, vector);
+        if (key < 0) continue;
+        const { samples } = traffic.at(key, traffic.slot, sums);
+        if (samples > 0) attack?.countDestination(vector, dst, samples);
+      }
+    }
+  }
+}
+
+/** `total` last: it is an attack of its own only where no vector was. */
+function strongestFirst(findings: readonly Finding[]): Finding[] {
+  const strength = ({ vector, excess }: Finding) => (vector === TOTAL ? -1 : excess.observed / excess.value);
+  return [...findings].sort((a, b) => strength(b) - strength(a));
+}
