@@ -19,8 +19,8 @@ export interface DetectorConfig {
   readonly stateDirectory: string;
   /** Where flow telemetry arrives, over UDP; empty: nowhere. */
   readonly listen: readonly ListenAddress[];
-  /** Threads that receive and decode. */
-  readonly workers: number;
+  /** Threads that receive and decode; absent: as many as the collector finds right. */
+  readonly workers?: number | undefined;
   readonly intervals?: Partial<LinkIntervals & { readonly reportMilliseconds: number }>;
   readonly logger: Logger;
 }

@@ -1,13 +1,21 @@
 /**
- * The detector, wired: collectors → detection → control plane, and back what is to be known. Owns start and stop, and which of
- * the addresses can be listened on; stopping ends no attack: whoever detects next takes it over.
+ * The detector, wired: collectors → detection → control plane, and back what is to be known. Owns start and stop; stopping ends
+ * no attack: whoever detects next takes it over.
  */
+import { randomUUID } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { DetectorReport } from '@levee/contract/detector.ts';
+import type { DetectorReport, DetectorSettings } from '@levee/contract/detector.ts';
 import { parseEndpoints } from '@levee/follow/endpoint.ts';
-import { type DetectorConfig, keyFileName } from './config.ts';
-import { openLink } from './link/link.ts';
+import { createLocalBus } from './bus/local.ts';
+import type { CollectorStatus } from './bus/port.ts';
+import { type RunningCollector, startCollector } from './collect/collector.ts';
+import { mergeExporters } from './collect/merge-exporters.ts';
+import { type DetectorConfig, keyFileName, REPORT_MILLISECONDS } from './config.ts';
+import { startDetection } from './detect/detection.ts';
+import type { DetectionClock } from './detect/port.ts';
+import { type Link, openLink } from './link/link.ts';
+import { createWantedSamples } from './link/wanted-samples.ts';
 
 export type { DetectorConfig, ListenAddress } from './config.ts';
 
@@ -20,39 +28,107 @@ export interface DetectorHandle {
   stop(): Promise<void>;
 }
 
+/** A collector that says nothing for so long is gone, and with it what its exporters did. */
+const COLLECTOR_GONE_MILLISECONDS = 60_000;
+
+const clock: DetectionClock = {
+  now: Date.now,
+  after(milliseconds, run) {
+    const timer = setTimeout(run, milliseconds);
+    return () => clearTimeout(timer);
+  },
+};
+
 /**
- * Resolves when it receives; the control plane need not be there. Throws an Error with a sentence for the operator when the
- * settings are wrong or there is no key.
+ * Resolves when it receives, or was refused to; the control plane need not be there. Throws an Error with a sentence for the
+ * operator when the settings are wrong or there is no key.
  */
 export async function startDetector(config: DetectorConfig): Promise<DetectorHandle> {
+  const { logger, stateDirectory } = config;
   const endpoints = parseEndpoints(config.controlPlanes);
-  mkdirSync(config.stateDirectory, { recursive: true, mode: 0o700 });
-  const key = config.key ?? readKey(join(config.stateDirectory, keyFileName));
-  const status = (): DetectorReport['status'] => ({
-    listen: [],
-    receive_buffers: [],
-    kernel_drops: 0,
-    tracked_destinations: 0,
-    memory_bytes: process.memoryUsage.rss(),
+  mkdirSync(stateDirectory, { recursive: true, mode: 0o700 });
+  const key = config.key ?? readKey(join(stateDirectory, keyFileName));
+  const bus = createLocalBus();
+  const collectors = new Map<string, { readonly status: CollectorStatus; readonly atMs: number }>();
+
+  const samples = createWantedSamples({
+    send: (message) => bus.detector.send(message),
+    answer: (answer) => link.samples(answer),
+    collectors: () => collector.status().workers.length,
+    now: clock.now,
   });
-  const link = openLink({
+  const detection = startDetection({
+    bus: bus.detector,
+    name: randomUUID(),
+    clock,
+    newId: randomUUID,
+    report({ attacks, baselines }) {
+      link.attacks(attacks);
+      link.baselines(baselines);
+    },
+    log: logger,
+    passOn(message) {
+      if (message.type === 'samples') samples.heard(message);
+      else collectors.set(message.collector, { status: message, atMs: clock.now() });
+    },
+  });
+  const collector: RunningCollector = await startCollector({
+    listen: config.listen,
+    ...(config.workers !== undefined && { workers: config.workers }),
+    bus: bus.collector,
+    log: logger,
+  });
+  const status = (): DetectorReport['status'] => {
+    const { listening, workers, kernelDrops } = collector.status();
+    return {
+      listen: [...listening],
+      receive_buffers: workers.map(({ receiveBuffer }) => receiveBuffer),
+      kernel_drops: kernelDrops,
+      tracked_destinations: detection.status().trackedDestinations,
+      memory_bytes: process.memoryUsage.rss(),
+    };
+  };
+  const settings = (told: DetectorSettings): void => {
+    bus.detector.send({ type: 'settings', settings: told });
+    detection.settings(told);
+  };
+  const link: Link = openLink({
     endpoints,
     key,
-    stateDirectory: config.stateDirectory,
-    logger: config.logger,
+    stateDirectory,
+    logger,
     ...(config.intervals !== undefined && { intervals: config.intervals }),
     status,
-    settings() {},
-    baselines() {},
-    samplesWanted() {},
+    settings,
+    baselines: (baselines) => detection.baselines(baselines),
+    samplesWanted: (wanted) => samples.ask(wanted),
   });
+  if (link.remembered !== undefined) settings(link.remembered);
+  const account = (): void => {
+    for (const [name, { atMs }] of collectors) {
+      if (clock.now() - atMs > COLLECTOR_GONE_MILLISECONDS) collectors.delete(name);
+    }
+    link.account(mergeExporters([...collectors.values()].map(({ status }) => status.exporters)));
+  };
+  account();
+  const timer = setInterval(account, config.intervals?.reportMilliseconds ?? REPORT_MILLISECONDS);
   return {
     get connected() {
       return link.connected;
     },
-    listening: [],
-    refused: [],
-    stop: () => link.stop(),
+    get listening() {
+      return collector.status().listening;
+    },
+    get refused() {
+      return collector.status().refused;
+    },
+    async stop() {
+      clearInterval(timer);
+      await collector.stop();
+      detection.stop();
+      samples.stop();
+      await link.stop();
+    },
   };
 }
 

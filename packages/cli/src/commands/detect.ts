@@ -12,6 +12,8 @@ import { isSupervised, onSupervisorGone, tellSupervisor } from '../supervise/mes
 
 /** A last report is given a second, sockets and threads close at once. */
 const CLOSE_MILLISECONDS = 5_000;
+/** How soon a supervisor hears that an address is listened on after all. */
+const WATCH_MILLISECONDS = 2_000;
 
 export async function runDetector({ config }: { readonly config: ConfigOf<'detect'> }, output: Output): Promise<void> {
   const detector = await startDetectorFrom(config);
@@ -21,13 +23,24 @@ export async function runDetector({ config }: { readonly config: ConfigOf<'detec
   });
   onSupervisorGone(close);
   const { listening, refused } = detector;
-  if (isSupervised()) {
-    await tellSupervisor({ type: 'flows', listen: listening, refused });
-    return;
-  }
+  if (isSupervised()) return watchFlows(detector);
   const where = listening.length === 0 ? 'nowhere' : `at ${listening.join(', ')}`;
   const text = [`the detector takes flow telemetry ${where}`, ...refused].join('\n');
   output.result(text, { listen: listening, refused, control: config.detectControl });
+}
+
+/** Tells the supervisor now, and whenever it is no longer true: what was refused is tried again. */
+async function watchFlows(detector: DetectorHandle): Promise<void> {
+  let told = '';
+  const tell = async () => {
+    const { listening: listen, refused } = detector;
+    const now = JSON.stringify([listen, refused]);
+    if (now === told) return;
+    told = now;
+    await tellSupervisor({ type: 'flows', listen, refused });
+  };
+  setInterval(tell, WATCH_MILLISECONDS).unref();
+  await tell();
 }
 
 async function startDetectorFrom(config: ConfigOf<'detect'>): Promise<DetectorHandle> {

@@ -20,7 +20,7 @@ export function renderUp(
     rows.push(['operator key', newOperatorKey], ['', `made just now and kept in ${keyFile}; it is not printed again`]);
   }
   rows.push(['reverse DNS', dns.length === 0 ? 'not served here' : `${dns.join(', ')} (zones of the driver embedded)`]);
-  rows.push(['flows', describeFlows(flows)]);
+  rows.push(['flows', flowsText(flows)]);
   rows.push(['enforcement', describeEnforcement(enforcement, config.edgeNetns)]);
   if (newOperatorKey !== undefined && enforcement.mode === 'kernel') {
     rows.push(['see it work', 'npm run levee -- lab   (a real flood, and a rule that stops it)']);
@@ -48,8 +48,8 @@ function describeEnforcement({ mode, reason }: Enforcement, namespace: string | 
   return `in the kernel, ${where}`;
 }
 
-function describeFlows({ listen, refused }: Flows): string {
+function flowsText({ listen, refused }: Flows): string {
+  if (listen.length === 0 && refused.length === 0) return 'not taken here';
   const taken = listen.length === 0 ? 'NONE ARE TAKEN' : `${listen.join(', ')} (sFlow, NetFlow, IPFIX over UDP)`;
-  if (refused.length > 0) return `${taken}: ${refused.join('; ')}`;
-  return listen.length === 0 ? 'not taken here' : taken;
+  return [taken, ...refused].join('; ');
 }

@@ -262,9 +262,10 @@ export const settings = {
   detectWorkers: setting(
     'detect.workers',
     wholeNumber(1, 64),
-    1,
+    undefined,
     ['detect'],
     'Threads that receive and decode flow telemetry. An exporter stays with one of them.',
+    { defaultText: 'one less than there are processors, from 1 to 4' },
   ),
   detectStateDirectory: setting(
     'detect.state_dir',

@@ -25,6 +25,11 @@ export interface Enforcement {
 /** Where flow telemetry is taken, and why not elsewhere. */
 export type Flows = Pick<FlowsMessage, 'listen' | 'refused'>;
 
+export function describeFlows({ listen, refused }: Flows): string {
+  const taken = listen.length === 0 ? 'no flows are taken' : `flows are taken at ${listen.join(', ')}`;
+  return [taken, ...refused].join('; ');
+}
+
 export interface Running {
   readonly ready: ReadyMessage;
   /** As it was when everything had started. */
@@ -131,9 +136,10 @@ class Installation {
   }
 
   #detectorSays({ listen, refused }: FlowsMessage): void {
-    if (this.#firstFlows === undefined) this.#firstFlows = { listen, refused };
-    else this.#output.progress(`detector: receives again at ${listen.join(', ') || 'no address'}`);
+    const isFirst = this.#firstFlows === undefined;
+    this.#firstFlows ??= { listen, refused };
     this.#flows.resolve({ listen, refused });
+    if (!isFirst) this.#output.progress(`detector: ${describeFlows({ listen, refused })}`);
   }
 
   #edgeSays({ mode, reason }: EnforcementMessage): void {

@@ -43,7 +43,6 @@ export interface LinkOptions {
   readonly logger: Logger;
   /** For each report. */
   status(): DetectorReport['status'];
-  /** At once those of the last run, then each that the control plane tells. */
   settings(settings: DetectorSettings): void;
   baselines(baselines: DetectorBaselines): void;
   samplesWanted(wanted: SamplesWanted): void;
@@ -51,6 +50,8 @@ export interface LinkOptions {
 
 export interface Link {
   readonly connected: boolean;
+  /** The settings that the last run knew. */
+  readonly remembered: DetectorSettings | undefined;
   attacks(attacks: readonly DetectedAttack[]): void;
   baselines(entries: readonly BaselineEntry[]): void;
   account(exporters: readonly ExporterStatus[]): void;
@@ -83,7 +84,6 @@ export function openLink(options: LinkOptions): Link {
     status: options.status,
   });
   const remembered = kept.read();
-  if (remembered !== undefined) options.settings(remembered);
 
   const settings = (told: DetectorSettings): void => {
     options.settings(told);
@@ -140,6 +140,7 @@ export function openLink(options: LinkOptions): Link {
     get connected() {
       return stream.connected;
     },
+    remembered,
     attacks: (attacks) => reporter.attacks(attacks),
     baselines: (entries) => reporter.baselines(entries),
     account: (exporters) => reporter.account(exporters),
