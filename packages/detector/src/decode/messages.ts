@@ -60,13 +60,15 @@ export class MessageDecoder {
     }
     const reason = end === header ? 'datagram_empty' : this.#readSets(data, header, end, domain, counts, sink);
     const uptime = isIpfix ? -1 : u32(data, 4);
+    // NetFlow v9 counts datagrams.
     const units = !isIpfix ? 1 : reason === undefined && end === u16(data, 2) ? this.#units : -1;
-    counts.lost += domain.sequence.note(u32(data, isIpfix ? 8 : 12), units, uptime);
+    counts.lost += domain.sequence.note(u32(data, isIpfix ? 8 : 12), units, uptime, isIpfix ? this.#options : 0);
     return reason;
   }
 
   /** Records of the message that sequence numbers count; -1: not known. */
   #units = 0;
+  #options = 0;
 
   #readSets(
     data: Uint8Array,
@@ -77,6 +79,7 @@ export class MessageDecoder {
     sink: RecordSink,
   ): Reason | undefined {
     this.#units = 0;
+    this.#options = 0;
     let at = start;
     while (end - at >= 4) {
       const id = u16(data, at);
@@ -113,6 +116,7 @@ export class MessageDecoder {
     }
     const records = this.#readRecords(template, data, start, end, domain, 0, counts, sink);
     if (this.#units >= 0) this.#units += records;
+    if (template.isOptions) this.#options += records;
   }
 
   /** Returns how many records there were, of whatever kind. `waitedMs`: how long the first ones waited for their template. */

@@ -13,14 +13,15 @@ export class Sequence {
   #next = -1;
   #previous = 0;
   #units = 1;
+  #options = 0;
   #uptime = -1;
 
   /**
-   * Notes a datagram with this number that counts as `units` (1 where datagrams are counted, else its records; -1: unknown). `uptime` in
-   * milliseconds, -1 where the format has none. Returns how many datagrams are missing before it; where records are
+   * Notes a datagram with this number that counts as `units` (1 where datagrams are counted, else its records; -1: unknown), of
+   * which `options` are no flows: not all exporters count those. `uptime` in milliseconds, -1 where the format has none. Returns how many datagrams are missing before it; where records are
    * counted, an estimate by those that datagrams have.
    */
-  note(number: number, units: number, uptime: number): number {
+  note(number: number, units: number, uptime: number, options = 0): number {
     const isRestarted = uptime >= 0 && this.#uptime >= 0 && ((uptime - this.#uptime) | 0) < -5_000;
     this.#uptime = uptime;
     let missing = 0;
@@ -28,7 +29,9 @@ export class Sequence {
       const most = units > this.#units ? units : this.#units;
       const ahead = (number - this.#next) | 0;
       // softflowd counts a message's own records in its number, RFC 7011 those before it: either way none is missing.
-      if (ahead !== 0 && ((number - this.#previous - units) | 0) !== 0) {
+      const own = (number - this.#previous - units) | 0;
+      const isNext = (ahead <= 0 && ahead >= -this.#options) || (own <= 0 && own >= -options);
+      if (!isNext) {
         if (ahead < 0 && number > units && -ahead <= most * LATE_DATAGRAMS) return 0;
         if (ahead > 0 && ahead <= LONGEST_LOSS) missing = Math.ceil(ahead / Math.max(most, 1));
       }
@@ -36,6 +39,7 @@ export class Sequence {
     this.#previous = number;
     this.#next = units < 0 ? -1 : (number + units) % 0x1_0000_0000;
     if (units > 0) this.#units = units;
+    this.#options = options;
     return missing;
   }
 }
