@@ -39,7 +39,7 @@ export const auditEntry = Type.Object(
     operation: Type.String({
       description:
         'The operation of this interface by its id, or a word for what the service did of its own: `expire` and `undo` ' +
-        'of objects, `disable` of a webhook, `silence` of an attack that its source no longer tells of, `install` and `enrol`.',
+        'of objects, `disable` of a webhook, `silence` of an attack that its source no longer tells of, `mitigate` of measures against an attack, `install` and `enrol`.',
     }),
     kind: Type.Enum([...auditKinds], { description: 'Of object.' }),
     object_uuid: Type.String({ format: 'uuid', description: 'Of a `quota`: the account whose it is.' }),

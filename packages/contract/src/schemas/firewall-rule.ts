@@ -168,6 +168,22 @@ export const firewallRule = Type.Object(
       description: 'Derived from what the routers report to have applied.',
     }),
     ...canonicalRuleFields.properties,
+    priority: Type.Integer({
+      minimum: 1,
+      maximum: 2147483648,
+      description:
+        '1 is evaluated first. A measure against an attack has 2147483648, more than can be given: it comes after all other ' +
+        'rules, so that what they accept is accepted.',
+    }),
+    origin: Type.Optional(
+      Type.Enum(['attack', 'operator'], {
+        description:
+          'Absent: a rule that somebody created. `attack`: the service made it as a measure against an attack, and takes it ' +
+          'back; it cannot be changed, and once deleted it is not made again for that attack. `operator`: such a rule that ' +
+          'the operator keeps.',
+      }),
+    ),
+    attack_uuid: Type.Optional(Type.String({ format: 'uuid', description: 'The attack that it came of.' })),
     expires_at: Type.Optional(expiresAt),
     hits: Type.Object(
       {

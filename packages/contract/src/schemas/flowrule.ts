@@ -59,6 +59,11 @@ export const flowrule = Type.Object(
       Type.String({ description: 'Route target of the VRF, with `redirect`.', examples: ['64500:666'] }),
     ),
     mark_dscp: Type.Optional(Type.Integer({ minimum: 0, maximum: 63, description: 'Code point, with `mark`.' })),
+    origin: Type.Enum(['attack', 'policy', 'operator'], {
+      description:
+        '`attack`: made against an attack, with which it goes. `operator`: made so, and kept by the operator. `policy`: it ' +
+        'stands by itself.',
+    }),
     attack_uuid: Type.Optional(Type.String({ format: 'uuid', description: 'The attack that it came of.' })),
     announced_at: Type.Optional(timestamp),
     expires_at: Type.Optional(expiresAt),

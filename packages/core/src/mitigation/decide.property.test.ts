@@ -101,7 +101,7 @@ test('measures stay on the destination, are few, catch their vectors, and never 
           );
           if (parsed.ok) accepts.push(parsed.rule);
         }
-        const policy = { mitigation, overrideAccept };
+        const policy = { mitigation, overrideAccept, allowBlackhole: mitigation === 'rtbh' };
         const measures = decideMeasures({
           dst,
           profiles,

@@ -21,7 +21,7 @@ function decide(
     dst: prefixFromTrusted(dst),
     profiles,
     limitsOf: (vector) => defaultThresholds[vector as Vector],
-    policy: { mitigation, overrideAccept: false },
+    policy: { mitigation, overrideAccept: false, allowBlackhole: mitigation === 'rtbh' },
     accepts: [],
     routesLeft: 1000,
     ...rest,
@@ -281,8 +281,10 @@ test('a policy that observes has no rules at the edge and routes that are only s
 test('a route that would hit accepted traffic is held with the rule that accepts it, and only such a route', () => {
   const dns = profileOf('udp-amplification', { source_ports: [one(53)], length: { min: 1000, p5: 1100, max: 1500 } });
   const held = (accept: object, overrideAccept = false) =>
-    decide([dns], { accepts: [acceptRule(accept)], policy: { mitigation: 'flowspec', overrideAccept } }).flowrules[0]
-      ?.held;
+    decide([dns], {
+      accepts: [acceptRule(accept)],
+      policy: { mitigation: 'flowspec', overrideAccept, allowBlackhole: false },
+    }).flowrules[0]?.held;
   const resolver = { protocol: 'udp', src: { start: '9.9.9.9' } };
   assert.equal(held(resolver)?.ruleUuid, '0190a000-0000-7000-8000-000000000001');
   assert.equal(held({ dst: '203.0.113.0/24', protocol: 'any' })?.by, 'accept');

@@ -39,6 +39,8 @@ const LONGEST_WHOLE = 1500;
 export interface MitigationPolicy {
   readonly mitigation: Mitigation;
   readonly overrideAccept: boolean;
+  /** The destination may be given up where no route is left. */
+  readonly allowBlackhole: boolean;
 }
 
 /** A flowrule that stands for another attack, as a wider one may take it in. */
@@ -80,6 +82,10 @@ export function decideMeasures(attack: MitigationCase): Measures {
   return { flowrules, edge: edge.measures, notes: [...notes, ...edge.notes], coverage };
 }
 
+export function announcesRoutes({ mitigation }: Pick<MitigationPolicy, 'mitigation'>): boolean {
+  return mitigation === 'flowspec' || mitigation === 'rtbh';
+}
+
 interface Routes {
   readonly measures: readonly FlowMeasure[];
   readonly notes: readonly MeasureNote[];
@@ -87,7 +93,7 @@ interface Routes {
 
 /** Those that the budget has room for; where it has none, a wider one, a blackhole, or all of them held. */
 function routesOf(attack: MitigationCase, profiles: readonly VectorProfile[]): Routes {
-  const announces = attack.policy.mitigation === 'flowspec' || attack.policy.mitigation === 'rtbh';
+  const announces = announcesRoutes(attack.policy);
   if (!announces || attack.routesLeft > 0) {
     const room = announces ? Math.min(MOST_FLOWRULES, attack.routesLeft) : MOST_FLOWRULES;
     return { measures: within(attack, profiles, room), notes: [] };
@@ -105,7 +111,7 @@ function routesOf(attack: MitigationCase, profiles: readonly VectorProfile[]): R
         ),
       ],
     };
-  if (attack.policy.mitigation === 'rtbh') {
+  if (attack.policy.allowBlackhole) {
     const canonical = trusted({ dst: formatPrefix(attack.dst), components: {}, action: 'blackhole' }).canonical;
     return {
       measures: [{ purpose: `${profiles[0]?.vector ?? 'total'}:blackhole`, canonical }],
@@ -225,12 +231,23 @@ const policyReasons: Readonly<Partial<Record<Mitigation, string>>> = {
   edge: 'The policy stops at the edge: nothing is announced.',
 };
 
-function held({ policy, accepts }: MitigationCase, measure: FlowMeasure): Pick<FlowMeasure, 'held'> {
+/** What keeps a flowrule from being announced, apart from budgets. `released`: the operator said that its policy does not. */
+export function holdOf(
+  { policy, accepts }: Pick<MitigationCase, 'policy' | 'accepts'>,
+  canonical: CanonicalFlowrule,
+  { released, overridesAccept }: { readonly released: boolean; readonly overridesAccept: boolean },
+): FlowMeasure['held'] {
   const reason = policyReasons[policy.mitigation];
-  if (reason !== undefined) return { held: { by: 'policy', reason } };
-  if (measure.held !== undefined || policy.overrideAccept) return {};
-  const accept = heldByAccept(trusted(measure.canonical).flowrule, accepts);
-  return accept === undefined ? {} : { held: accept };
+  if (reason !== undefined && !released) return { by: 'policy', reason };
+  if (overridesAccept) return undefined;
+  return heldByAccept(trusted(canonical).flowrule, accepts);
+}
+
+function held(attack: MitigationCase, measure: FlowMeasure): Pick<FlowMeasure, 'held'> {
+  if (measure.held !== undefined) return {};
+  const { overrideAccept: overridesAccept } = attack.policy;
+  const hold = holdOf(attack, measure.canonical, { released: false, overridesAccept });
+  return hold === undefined ? {} : { held: hold };
 }
 
 function edgeOf(

@@ -13,7 +13,7 @@ export interface FlowMeasure {
   /** `vector: what of it`; the same for the same aim, whatever its figures: by it a withdrawn one is known again. */
   readonly purpose: string;
   readonly canonical: CanonicalFlowrule;
-  readonly held?: { readonly by: HeldBy; readonly reason: string; readonly ruleUuid?: string };
+  readonly held?: { readonly by: HeldBy; readonly reason: string; readonly ruleUuid?: string } | undefined;
   /** Uuids of flowrules of other attacks that this wider one stands in for. */
   readonly replaces?: readonly string[];
 }

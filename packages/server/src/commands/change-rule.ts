@@ -62,6 +62,13 @@ export async function changeRule(
       message: "The rule belongs to one of the provider's users: a provider may read and delete it, not change it.",
     });
   }
+  if (before.origin !== 'customer') {
+    return refuse('conflict', {
+      field: '',
+      code: 'measure',
+      message: `The rule is a measure against the attack ${before.attack_uuid} and cannot be changed; it can be deleted.`,
+    });
+  }
   if (before.deleted || before.subnet === null) {
     return refuse('conflict', {
       field: '',

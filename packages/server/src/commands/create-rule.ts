@@ -15,7 +15,7 @@ import type { Executor } from './executor.ts';
 import { done, type Outcome, refuse } from './outcome.ts';
 import { notAllowed } from './own-space.ts';
 import { withinQuota } from './quota.ts';
-import { noHits, type RuleRow } from './rule-row.ts';
+import { noHits, ofCustomer, type RuleRow } from './rule-row.ts';
 
 export interface NewRule {
   readonly caller: Caller;
@@ -158,6 +158,7 @@ function outcomeOf(rule: NewRule, fields: string, created: CreatedRow | undefine
     change_xid: created.change_xid,
     change_position: created.sequence,
     deleted: false,
+    ...ofCustomer,
     ...noHits,
   };
   return done({ row, confirmBy: created.deadline ?? undefined });

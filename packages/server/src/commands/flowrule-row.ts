@@ -6,6 +6,8 @@ import { milliseconds, type StoredRow, storedColumns } from './stored-row.ts';
 
 export interface FlowruleRow extends StoredRow {
   readonly attack_uuid: string | null;
+  /** Who made it: the service for an attack or a policy, or the operator. */
+  readonly origin: 'attack' | 'policy' | 'operator';
   /** Why it is not to be announced; null: it is. */
   readonly held: string | null;
   /** The change_position that the BGP speaker has; null: nothing of it. */
@@ -17,7 +19,7 @@ export interface FlowruleRow extends StoredRow {
 }
 
 /** Of `flowrule r`. */
-export const flowruleColumns = `${storedColumns}, r.attack_uuid::text as attack_uuid, r.held, r.applied_position,
+export const flowruleColumns = `${storedColumns}, r.attack_uuid::text as attack_uuid, r.origin, r.held, r.applied_position,
   ${milliseconds('r.applied_at')} as applied_ms, r.failure`;
 
 const source: ListSource = { name: 'flowrules', table: 'flowrule', columns: flowruleColumns };

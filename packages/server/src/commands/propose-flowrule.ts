@@ -5,6 +5,7 @@
  */
 import type { CanonicalFlowrule } from '@levee/core/flowspec/flowrule.ts';
 import { parseFlowrule } from '@levee/core/flowspec/parse-flowrule.ts';
+import type { HeldBy } from '@levee/core/mitigation/measure.ts';
 import { newUuid } from '../store/new-uuid.ts';
 import type { Executor } from './executor.ts';
 import { type FlowruleRow, flowruleColumns } from './flowrule-row.ts';
@@ -18,6 +19,19 @@ export interface WantedFlowrule {
   /** Why it must not be announced: it stays `proposed`. */
   readonly held?: string | undefined;
   readonly expiresAt?: Date | undefined;
+  /** Absent: a policy's, whose life is its own. */
+  readonly measure?: FlowMeasureFields | undefined;
+}
+
+/** Of a measure that lives with its attack. */
+export interface FlowMeasureFields {
+  readonly purpose: string;
+  readonly heldBy: HeldBy | undefined;
+  /** The customer's rule that it is held for. */
+  readonly heldRule: string | undefined;
+  readonly overridesAccept: boolean;
+  /** Rules changed by transactions before this one were looked at for what they accept. */
+  readonly judgedXid: string;
 }
 
 /** A user's grant before its provider's prefix. The share of the prefix's row keeps it until this transaction ends. */
@@ -42,9 +56,9 @@ const createStatement = {
   name: 'flowrule_create',
   text: `with drawn as (select nextval('change_position') as position), created as (
       insert into flowrule (uuid, sequence, owner_uuid, provider_uuid, dst, prefix, attack_uuid, fields, nlri, held,
-        created_at, updated_at, expires_at, change_position)
+        created_at, updated_at, expires_at, change_position, origin, purpose, held_by, held_rule, overrides_accept, judged_xid)
       select $1, position, $2, $3, $4, $5, $6, $7, $8, $9, date_trunc('milliseconds', now()),
-        date_trunc('milliseconds', now()), $10, position from drawn
+        date_trunc('milliseconds', now()), $10, position, $11, $12, $13, $14, $15, $16 from drawn
       returning *
     ), logged as (
       insert into change (position, kind, object_uuid) select change_position, 'flowrule', uuid from created
@@ -68,7 +82,7 @@ export async function proposeFlowrule(executor: Executor, wanted: WantedFlowrule
     const message = `dst: no provider of this installation holds ${dst}; it must lie inside one provider's prefix`;
     return refuse('validation_failed', { field: '/dst', code: 'not_protected', message });
   }
-  const { attackUuid } = wanted;
+  const { attackUuid, measure } = wanted;
   if (attackUuid !== undefined && (await executor.rows(attackStatement, [attackUuid, holder.provider])).length === 0) {
     const message = `attack_uuid: there is no attack ${attackUuid} on the provider that holds ${dst}`;
     return refuse('not_found', { field: '/attack_uuid', code: 'not_found', message });
@@ -90,12 +104,18 @@ export async function proposeFlowrule(executor: Executor, wanted: WantedFlowrule
     nlri,
     wanted.held ?? null,
     wanted.expiresAt ?? null,
+    measure === undefined ? 'policy' : 'attack',
+    measure?.purpose ?? null,
+    measure?.heldBy ?? null,
+    measure?.heldRule ?? null,
+    measure?.overridesAccept ?? false,
+    measure?.judgedXid ?? null,
   ]);
   if (row === undefined) throw new Error('an insert without a row');
   return done(row);
 }
 
 /** Equal for equal routes, whatever is done with what they match; a blackhole is a route of another kind. */
-function nlriOf({ dst, components, action }: CanonicalFlowrule): string {
+export function nlriOf({ dst, components, action }: CanonicalFlowrule): string {
   return JSON.stringify(action === 'blackhole' ? [dst] : [dst, components]);
 }

@@ -4,7 +4,8 @@
  * transaction and the objects counted after it, so that of two creators at once the second sees the first one's.
  * Accounts without a quota pay for one look at an index.
  *
- * What counts is live: not what is marked for deletion, nor a key that is revoked or expired.
+ * What counts is live: not what is marked for deletion, nor a key that is revoked or expired; and what an account asked for:
+ * no measures against attacks.
  */
 import { mostOfAnAccount, type QuotaKind } from '@levee/contract/schemas/quota.ts';
 import type { Executor, Statement } from './executor.ts';
@@ -33,7 +34,7 @@ const stored = (table: string): Counted => ({
 });
 
 const counted: Readonly<Record<QuotaKind, Counted>> = {
-  firewall_rules: stored('firewall_rule'),
+  firewall_rules: { ...stored('firewall_rule'), live: `o.deletion_marked_at is null and o.origin = 'customer'` },
   filters: stored('filter'),
   tunnels: stored('tunnel'),
   rdns: stored('rdns_record'),

@@ -7,6 +7,7 @@ import { noteDecision, saveEvidence } from './attack-evidence.ts';
 import type { AttackDetails, AttackRow } from './attack-row.ts';
 import type { Executor } from './executor.ts';
 import { takeTurn } from './known-attacks.ts';
+import { type MitigationSettings, mitigateAttack } from './mitigate-attack.ts';
 import { done, type Outcome } from './outcome.ts';
 import { type AttackReport, recordAttack } from './record-attack.ts';
 
@@ -23,6 +24,7 @@ export async function recordDetectedAttack(
   executor: Executor,
   detected: DetectedAttack,
   now: Date,
+  mitigation?: MitigationSettings,
 ): Promise<Outcome<AttackRow>> {
   // A detector's clock may be ahead: no time may lie after ours.
   const past = (milliseconds: number) => new Date(Math.min(milliseconds, now.getTime()));
@@ -49,6 +51,7 @@ export async function recordDetectedAttack(
   if (!recorded.ok) return recorded;
   const { row } = recorded.value;
   await saveEvidence(executor, row.uuid, detected);
+  await mitigateAttack(executor, row, detected, now, mitigation);
   await noteDecision(executor, row.uuid);
   return done(row);
 }

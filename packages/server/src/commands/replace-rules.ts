@@ -1,7 +1,7 @@
 /**
  * Replaces all of the caller's rules with exactly one destination by a given set, in one transaction and with one
  * place in the change log's order, so that routers go from the old set to the new one in one step. A rule in both
- * sets stays as it is.
+ * sets stays as it is, and so do measures against attacks, which are of no customer's set.
  */
 import type { CanonicalRule } from '@levee/core/firewall/wire.ts';
 import { markingText } from '../store/stored-kinds.ts';
@@ -45,7 +45,7 @@ const turnStatement = {
 const storedStatement = {
   name: 'replace_stored',
   text: `select ${ruleColumns}, ${hitColumns} from firewall_rule r ${hitsJoin}
-    where r.owner_uuid = $1 and r.dst = $2::cidr and r.deletion_marked_at is null
+    where r.owner_uuid = $1 and r.dst = $2::cidr and r.origin = 'customer' and r.deletion_marked_at is null
     order by r.sequence for update of r`,
 };
 

@@ -5,6 +5,7 @@
 import type { DetectorReport, DetectorReportAnswer, ExporterStatus } from '@levee/contract/detector.ts';
 import type pg from 'pg';
 import { transact } from '../commands/executor.ts';
+import type { MitigationSettings } from '../commands/mitigate-attack.ts';
 import { recordDetectedAttack } from '../commands/record-detected-attack.ts';
 import { saveBaselines } from '../store/detector-settings.ts';
 
@@ -20,10 +21,11 @@ export async function takeReport(
   detectorUuid: string,
   report: DetectorReport,
   now: Date,
+  mitigation?: MitigationSettings,
 ): Promise<TakenReport> {
   const refused: DetectorReportAnswer['refused'] = [];
   for (const attack of report.attacks) {
-    const outcome = await transact(pool, (executor) => recordDetectedAttack(executor, attack, now));
+    const outcome = await transact(pool, (executor) => recordDetectedAttack(executor, attack, now, mitigation));
     if (outcome.ok) continue;
     const { code, details } = outcome.failure;
     refused.push({ id: attack.id, message: details.map(({ message }) => message).join(' ') || code });

@@ -23,7 +23,7 @@ export function flowruleStateOf(
 
 export function renderFlowrule(row: FlowruleRow, hasSpeaker: boolean): RenderedObject {
   const derived = flowruleStateOf(row, hasSpeaker);
-  let more = '';
+  let more = `,"origin":"${row.origin}"`;
   if (row.attack_uuid !== null) more += `,"attack_uuid":"${row.attack_uuid}"`;
   if (derived.state === 'active' && !row.deleted && row.applied_ms !== null) {
     more += `,"announced_at":"${timeText(row.applied_ms)}"`;

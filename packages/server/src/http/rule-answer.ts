@@ -12,7 +12,8 @@ export function renderRule(row: RuleRow, states: AppliedStates, extra = ''): Ren
   });
   const shown = derived.state === 'active' && isDisabled(row) ? { ...derived, state: 'disabled' } : derived;
   const shared = row.shared_by !== null && row.shared_by > 1 ? `,"shared_by":${row.shared_by}` : '';
-  return renderStored(row, shown, hitsText(row, shared) + extra);
+  const made = row.attack_uuid === null ? '' : `,"origin":"${row.origin}","attack_uuid":"${row.attack_uuid}"`;
+  return renderStored(row, shown, hitsText(row, shared) + made + extra);
 }
 
 /** The members that tell how to confirm a change, for the end of an answer. */

@@ -32,4 +32,5 @@ export const logPlaces: readonly LogPlace[] = [
   { table: 'router', column: 'acked_xid', written: false },
   { table: 'router_ack', column: 'xid', written: false },
   { table: 'event_log', column: 'xid', written: false },
+  { table: 'flowrule', column: 'judged_xid', written: false },
 ];

@@ -5,7 +5,7 @@
 import type pg from 'pg';
 import type { Statements } from './change-log.ts';
 
-export type OwnAction = 'expire' | 'undo' | 'install' | 'enrol' | 'disable' | 'silence';
+export type OwnAction = 'expire' | 'undo' | 'install' | 'enrol' | 'disable' | 'silence' | 'mitigate';
 
 /**
  * SQL for a stored object as the audit log has it: the wire's fields, and the expiry where there is one. `fields` and

@@ -1,5 +1,5 @@
 /**
- * Does what is due without anybody asking: expired objects are marked, unconfirmed changes undone, objects that every
+ * Does what is due without anybody asking: expired objects are marked, flowrules that accept rules forbid held, unconfirmed changes undone, objects that every
  * router let go of removed, silent attacks ended, old records forgotten. Every replica runs one; rows are taken with
  * "skip locked", so that they share the work. At most a second late.
  */
@@ -8,6 +8,7 @@ import type pg from 'pg';
 import { pruneChanges } from '../store/change-log.ts';
 import { inTransaction } from '../store/transaction.ts';
 import { applyUndo, type UndoEntry } from '../store/undo.ts';
+import { judgeFlowrules } from './accepted-flowrules.ts';
 import { pruneAudit } from './audit-retention.ts';
 import { EARLIEST_EXPIRY, markExpired, removeGone } from './marked-objects.ts';
 import { removeAccounts } from './removed-accounts.ts';
@@ -28,6 +29,8 @@ export interface SweeperOptions {
   readonly forgetEveryMilliseconds?: number;
   /** Absent: the audit log is kept for ever. */
   readonly auditKeepDays?: number | undefined;
+  /** FlowSpec routes that may be announced at once; absent: any number. */
+  readonly flowspecBudget?: number | undefined;
 }
 
 /** A router that was away longer than this gets a snapshot. */
@@ -53,7 +56,7 @@ export function startSweeper(pool: pg.Pool, options: SweeperOptions): Sweeper {
       rouse = new AbortController();
       let sleep = longest;
       try {
-        if (await sweepOnce(pool)) options.committed();
+        if (await sweepOnce(pool, options.flowspecBudget)) options.committed();
         if (Date.now() >= forgetAt) {
           await forgetOld(pool);
           if (options.auditKeepDays !== undefined) await pruneAudit(pool, options.auditKeepDays);
@@ -83,7 +86,7 @@ export function startSweeper(pool: pg.Pool, options: SweeperOptions): Sweeper {
 }
 
 /** True when the change log has something new. */
-export async function sweepOnce(pool: pg.Pool): Promise<boolean> {
+export async function sweepOnce(pool: pg.Pool, flowspecBudget = Number.POSITIVE_INFINITY): Promise<boolean> {
   const undone = await undoUnconfirmed(pool);
   let expired = 0;
   try {
@@ -92,9 +95,10 @@ export async function sweepOnce(pool: pg.Pool): Promise<boolean> {
     await removeGone(pool);
   }
   await removeUnannounced(pool);
+  const judged = await judgeFlowrules(pool, flowspecBudget);
   const silent = await endSilentAttacks(pool);
   const inherited = await removeAccounts(pool);
-  return undone + expired + silent + inherited > 0;
+  return undone + expired + judged + silent + inherited > 0;
 }
 
 /** One confirmation a transaction: what it changes shows at once, whole. Returns how many were undone. */

@@ -1,0 +1,332 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { DetectedAttack } from '@levee/contract/detector.ts';
+import { profileOf } from '@levee/core/mitigation/testing/profile.ts';
+import { transact } from './commands/executor.ts';
+import { type MitigationSettings, mitigateAttack } from './commands/mitigate-attack.ts';
+import { recordDetectedAttack } from './commands/record-detected-attack.ts';
+import { detectedAttack } from './commands/testing/detected.ts';
+import { type ApiFixture, type Holder, startApi } from './http/testing/api-fixture.ts';
+import { newUuid } from './store/new-uuid.ts';
+import { sweepOnce } from './sweep/sweeper.ts';
+
+let api: ApiFixture;
+let provider: Holder;
+let user: Holder;
+const subnet = '203.0.113.0/25';
+before(async () => {
+  api = await startApi();
+  provider = await api.provider(['203.0.113.0/24', '198.51.100.0/24']);
+  user = await api.user(provider, [subnet]);
+});
+after(() => api.stop());
+
+let last = 0;
+/** Each test has a destination of its own. */
+const nextAddress = () => `203.0.113.${++last}`;
+
+const scopes: string[] = [];
+async function policy(scope: string, settings: object): Promise<string> {
+  const body = { scope, ...settings };
+  const reply = await api.call('createDetectionPolicy', {}, { key: api.operatorKey, body });
+  assert.equal(reply.status, 200, reply.text);
+  scopes.push(reply.body.uuid);
+  return reply.body.uuid;
+}
+
+const began = Date.now() - 60_000;
+
+async function tell(detected: DetectedAttack, now = new Date(), settings?: MitigationSettings): Promise<string> {
+  const outcome = await transact(api.database.pool, (executor) =>
+    recordDetectedAttack(executor, detected, now, settings),
+  );
+  assert.ok(outcome.ok, outcome.ok ? '' : JSON.stringify(outcome.failure));
+  return outcome.value.uuid;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: answers are checked against their schemas.
+type Any = any;
+const list = async (id: string, dst: string, key = user.key): Promise<Any[]> =>
+  (await api.call(id, {}, { key, query: `?dst=${dst}` })).body;
+const rulesOn = (dst: string, key?: string) => list('listFirewallRules', dst, key);
+const flowrulesOn = (dst: string, key?: string) => list('listFlowrules', dst, key);
+const live = (rows: Any[]) => rows.filter(({ state }) => state !== 'marked_for_deletion');
+const read = async (uuid: string, key = user.key): Promise<Any> =>
+  (await api.call('readAttack', { uuid }, { key })).body[0];
+const create = async (body: object, key = user.key): Promise<Any> => {
+  const reply = await api.call('createFirewallRule', {}, { key, body });
+  assert.equal(reply.status, 200, reply.text);
+  return reply.body;
+};
+const entriesSince = async (position: string) =>
+  (
+    await api.database.pool.query<{ kind: string }>(
+      'select kind from change where position > $1::int8 order by position',
+      [position],
+    )
+  ).rows.map(({ kind }) => kind);
+const lastPosition = async () =>
+  (await api.database.pool.query<{ last: string }>(`select last_value::text as last from change_position`)).rows[0]
+    ?.last ?? '0';
+
+test('a policy that observes has an attack with proposed flowrules and nothing at the edge', async () => {
+  const dst = nextAddress();
+  const uuid = await tell(detectedAttack(dst, began));
+  assert.deepEqual(await rulesOn(dst), []);
+  const flowrules = await flowrulesOn(dst);
+  assert.deepEqual(
+    flowrules.map(({ state, action, components }) => [state, action, components['source-port']]),
+    [
+      ['proposed', 'discard', '53'],
+      ['proposed', 'discard', undefined],
+    ],
+  );
+  assert.match(flowrules[0].state_reason, /only observes/);
+  assert.equal((await read(uuid)).mitigation, 'observe');
+});
+
+test('a policy up to FlowSpec has both, behind all rules, owned by the holder, and a report told again changes nothing', async () => {
+  const dst = nextAddress();
+  await policy(dst, { mitigation: 'flowspec' });
+  const detected = detectedAttack(dst, began);
+  const uuid = await tell(detected);
+  const [rule, ...more] = await rulesOn(dst);
+  assert.deepEqual(more, []);
+  assert.deepEqual(
+    { priority: rule.priority, origin: rule.origin, attack: rule.attack_uuid, owner: rule.owner_uuid, port: rule.port },
+    { priority: 2147483648, origin: 'attack', attack: uuid, owner: user.uuid, port: { src: { start: 53 } } },
+  );
+  assert.equal(rule.statetype, 'new');
+  const flowrules = await flowrulesOn(dst);
+  assert.equal(flowrules.length, 2);
+  assert.ok(flowrules.every(({ origin, attack_uuid }) => origin === 'attack' && attack_uuid === uuid));
+  assert.ok(
+    flowrules.every(({ state_reason }) => /No BGP speaker/.test(state_reason)),
+    'nothing of ours holds them',
+  );
+  assert.ok(Date.parse(rule.expires_at) > Date.now() + 3_000_000);
+  const attack = await read(uuid);
+  assert.equal(attack.mitigation, 'flowspec');
+  assert.deepEqual(
+    attack.actions.map(({ action }: Any) => action),
+    ['edge', 'flowspec', 'flowspec'],
+  );
+  const { rows: audit } = await api.database.pool.query(
+    `select kind from audit where operation = 'mitigate' and (after->>'dst') = $1 order by sequence`,
+    [dst],
+  );
+  assert.deepEqual(
+    audit.map(({ kind }) => kind),
+    ['firewall_rule', 'flowrule', 'flowrule'],
+  );
+
+  const position = await lastPosition();
+  await tell({ ...detected, phase: 'changed' }, new Date(Date.now() + 10_000));
+  assert.deepEqual(await entriesSince(position), []);
+});
+
+test('measures stay while they catch nine tenths of what is seen, and follow when they do not', async () => {
+  const dst = nextAddress();
+  await policy(dst, { mitigation: 'flowspec' });
+  const port = (value: number, share: number) => ({ value, share });
+  const profile = (...source_ports: { value: number; share: number }[]) => [
+    profileOf('udp-amplification', { source_ports, length: { min: 1000, p5: 1000, max: 1400 } }),
+  ];
+  const detected = detectedAttack(dst, began, { profile: profile(port(53, 1)) });
+  const at = Date.now();
+  await tell(detected, new Date(at));
+  const [first] = await flowrulesOn(dst);
+  await tell(
+    { ...detected, phase: 'changed', profile: profile(port(53, 0.92), port(123, 0.08)) },
+    new Date(at + 10_000),
+  );
+  assert.deepEqual(
+    live(await flowrulesOn(dst)).map(({ uuid }) => uuid),
+    [first.uuid],
+  );
+  const turned = { ...detected, phase: 'changed' as const, profile: profile(port(53, 0.5), port(123, 0.5)) };
+  await tell(turned, new Date(at + 2_000));
+  assert.deepEqual(
+    live(await flowrulesOn(dst)).map(({ uuid }) => uuid),
+    [first.uuid],
+    'not at once',
+  );
+  await tell(turned, new Date(at + 20_000));
+  assert.deepEqual(
+    live(await flowrulesOn(dst)).map(({ components }) => components['source-port']),
+    ['53,123'],
+  );
+  assert.deepEqual(
+    live(await rulesOn(dst)).map(({ port: ports }) => ports.src.start),
+    [53, 123],
+  );
+
+  const joined = { ...turned, vectors: ['udp-amplification', 'gre'], profile: [...turned.profile, profileOf('gre')] };
+  await tell(joined, new Date(at + 20_100));
+  assert.equal(live(await flowrulesOn(dst)).length, 2, 'a new vector is dealt with at once');
+});
+
+test('when an attack has ended its measures stay for a while, twice as long when it is back, and are the same ones', async () => {
+  const dst = nextAddress();
+  await policy(dst, { mitigation: 'edge', mitigation_hold_s: 600 });
+  const over = (detected: DetectedAttack, ended_ms: number) => tell({ ...detected, phase: 'ended', ended_ms });
+  const one = detectedAttack(dst, began);
+  await tell(one);
+  const endedMs = began + 20_000;
+  await over(one, endedMs);
+  const [rule] = await rulesOn(dst);
+  assert.equal(Date.parse(rule.expires_at), endedMs + 600_000);
+  await over(one, endedMs);
+  assert.equal((await rulesOn(dst))[0].expires_at, rule.expires_at, 'told again');
+
+  const two = detectedAttack(dst, endedMs + 10_000);
+  const uuid = await tell(two);
+  const [same] = live(await rulesOn(dst));
+  assert.deepEqual([same.uuid, same.attack_uuid], [rule.uuid, uuid]);
+  assert.ok(Date.parse(same.expires_at) > Date.now() + 3_000_000);
+  const endedAgainMs = endedMs + 20_000;
+  await over(two, endedAgainMs);
+  assert.equal(Date.parse((await rulesOn(dst))[0].expires_at), endedAgainMs + 1_200_000);
+
+  await api.database.pool.query(`update firewall_rule set expires_at = now() where uuid = $1`, [rule.uuid]);
+  await sweepOnce(api.database.pool);
+  assert.deepEqual(live(await rulesOn(dst)), []);
+});
+
+test('a flowrule that an accept rule would lose traffic to is held, by rules made later too, and let go of with them', async () => {
+  const dst = nextAddress();
+  await policy(dst, { mitigation: 'flowspec' });
+  const resolver = { dst, protocol: 'udp', src: { start: '9.9.9.9' }, action: 'accept' };
+  const accept = await create(resolver);
+  await tell(detectedAttack(dst, began));
+  const states = async () => (await flowrulesOn(dst)).map(({ state_reason }) => state_reason);
+  for (const reason of await states()) assert.match(reason, new RegExp(`rule ${accept.uuid} accepts`));
+  assert.equal(
+    live(await rulesOn(dst)).filter(({ origin }) => origin === 'attack').length,
+    1,
+    'the edge evaluates it last',
+  );
+
+  await api.call('deleteFirewallRule', { uuid: accept.uuid }, { key: user.key });
+  await sweepOnce(api.database.pool);
+  for (const reason of await states()) assert.match(reason, /No BGP speaker/);
+  const again = await create({ ...resolver, src: { start: '9.9.9.0/24' } });
+  const position = await lastPosition();
+  await sweepOnce(api.database.pool);
+  for (const reason of await states()) assert.match(reason, new RegExp(`rule ${again.uuid} accepts`));
+  assert.deepEqual(
+    (await entriesSince(position)).filter((kind) => kind === 'flowrule'),
+    ['flowrule', 'flowrule'],
+  );
+  const settled = await lastPosition();
+  await sweepOnce(api.database.pool);
+  assert.deepEqual(await entriesSince(settled), [], 'and once only');
+
+  const other = nextAddress();
+  await policy(other, { mitigation: 'flowspec', override_accept: true });
+  await create({ ...resolver, dst: other });
+  await tell(detectedAttack(other, began));
+  await sweepOnce(api.database.pool);
+  for (const { state_reason } of await flowrulesOn(other)) assert.match(state_reason, /No BGP speaker/);
+});
+
+test("measures are no customer's: no quota counts them, no set replaces them, no change touches them, and whoever deletes one is heeded", async () => {
+  const dst = nextAddress();
+  await policy(dst, { mitigation: 'edge' });
+  const detected = detectedAttack(dst, began);
+  await tell(detected);
+  const [rule] = await rulesOn(dst);
+  const quota = await api.call(
+    'setQuota',
+    { account_uuid: user.uuid },
+    { key: api.operatorKey, body: { firewall_rules: 1 } },
+  );
+  const { used } = quota.body.quotas.firewall_rules;
+  const { rows: own } = await api.database.pool.query(
+    `select from firewall_rule where owner_uuid = $1 and deletion_marked_at is null and origin = 'customer'`,
+    [user.uuid],
+  );
+  assert.equal(used, own.length);
+  await api.call('setQuota', { account_uuid: user.uuid }, { key: api.operatorKey, body: {} });
+
+  const replaced = await api.call(
+    'replaceFirewallRules',
+    {},
+    { key: user.key, query: `?dst=${dst}`, body: { rules: [] } },
+  );
+  assert.equal(replaced.status, 200, replaced.text);
+  assert.equal(live(await rulesOn(dst)).length, 1);
+  const changed = await api.call('changeFirewallRule', { uuid: rule.uuid }, { key: user.key, body: { descr: 'mine' } });
+  assert.equal(changed.status, 409);
+  assert.match(changed.body.message + JSON.stringify(changed.body.details), /measure against the attack/);
+
+  assert.equal((await api.call('deleteFirewallRule', { uuid: rule.uuid }, { key: user.key })).status, 200);
+  await tell({ ...detected, phase: 'changed' }, new Date(Date.now() + 20_000));
+  assert.deepEqual(live(await rulesOn(dst)), [], 'it is not made again for this attack');
+});
+
+test('measures go with the addresses, and whoever holds them next has its own', async () => {
+  const dst = '198.51.100.7';
+  const former = await api.user(provider, ['198.51.100.0/28']);
+  await policy(dst, { mitigation: 'flowspec' });
+  const detected = detectedAttack(dst, began);
+  await tell(detected);
+  assert.equal(live(await rulesOn(dst, former.key)).length, 1);
+  const [kept] = await flowrulesOn(dst, former.key);
+  const gone = await api.call(
+    'deleteUserIps',
+    {},
+    { key: provider.key, body: { user_uuid: former.uuid, ips: ['198.51.100.0/28'] } },
+  );
+  assert.equal(gone.status, 200, gone.text);
+  assert.deepEqual(live(await rulesOn(dst, former.key)), []);
+  const next = await api.user(provider, ['198.51.100.0/28']);
+  const uuid = await tell({ ...detected, phase: 'changed', measured: { ...detected.measured, at_ms: Date.now() } });
+  const [rule] = live(await rulesOn(dst, next.key));
+  assert.deepEqual([rule.attack_uuid, rule.owner_uuid], [uuid, next.uuid]);
+  const [route] = live(await flowrulesOn(dst, next.key));
+  assert.deepEqual([route.uuid, route.attack_uuid], [kept.uuid, uuid], 'the same route, without a gap');
+});
+
+test('beyond the budget one route stands in for several attacks, else the destination is given up where that is allowed', async () => {
+  const [first, second, third] = ['198.51.100.64', '198.51.100.65', '198.51.100.66'] as const;
+  const holder = await api.user(provider, ['198.51.100.64/26']);
+  await policy('198.51.100.64/26', { mitigation: 'flowspec' });
+  const { rows } = await api.database.pool.query(
+    `select count(*)::int as used from flowrule where held is null and deletion_marked_at is null`,
+  );
+  const flowspecBudget = rows[0].used + 1;
+  const gre = (dst: string) => detectedAttack(dst, began, { vectors: ['gre'], profile: [profileOf('gre')] });
+  const one = gre(first);
+  await tell(one, new Date(), { flowspecBudget });
+  await tell(gre(second), new Date(), { flowspecBudget });
+  const wide = live(await flowrulesOn('198.51.100.64/26', holder.key));
+  assert.deepEqual(
+    wide.map(({ dst, action }) => [dst, action]),
+    [['198.51.100.64/26', 'discard']],
+  );
+  await tell({ ...one, phase: 'changed' }, new Date(Date.now() + 20_000), { flowspecBudget });
+  assert.equal(live(await flowrulesOn('198.51.100.64/26', holder.key)).length, 1, 'the wider one is enough');
+
+  const esp = detectedAttack(third, began, { vectors: ['esp'], profile: [profileOf('esp')] });
+  await tell(esp, new Date(), { flowspecBudget });
+  const [held] = live(await flowrulesOn(third, holder.key)).filter(({ dst }) => dst === third);
+  assert.match(held.state_reason, /budget/);
+  await policy(third, { mitigation: 'rtbh' });
+  const uuid = await tell({ ...esp, phase: 'changed' }, new Date(Date.now() + 20_000), { flowspecBudget });
+  const given = live(await flowrulesOn(third, holder.key)).filter(({ dst }) => dst === third);
+  assert.deepEqual(
+    given.map(({ action, components }) => [action, components]),
+    [['blackhole', {}]],
+  );
+  assert.equal((await read(uuid, holder.key)).mitigation, 'rtbh');
+});
+
+test('an attack outside a transaction is refused: half of its measures are worse than none', async () => {
+  const executor = { inTransaction: false, client: api.database.pool, rows: async () => [] };
+  const attack = { uuid: newUuid() } as never;
+  await assert.rejects(
+    mitigateAttack(executor, attack, detectedAttack('203.0.113.1', began), new Date()),
+    /outside a transaction/,
+  );
+});
