@@ -11,10 +11,12 @@ import type { Replay } from '@levee/lab/exporters/replay.ts';
 import { labObstacle } from '@levee/lab/namespace.ts';
 import { openPacketSocket } from '@levee/lab/packet-socket.ts';
 import { device } from '@levee/lab/router-path.ts';
+import { placeOf } from '@levee/lab/traffic/place.ts';
 import type { TrafficStream } from '@levee/lab/traffic/schedule.ts';
 import { isAlive, until } from '../running-levee.ts';
 import { applies, readFrame } from './flow-match.ts';
 import {
+  aggregateThresholds,
   byFlows,
   edgeGuarded,
   everyVector,
@@ -45,7 +47,7 @@ before(async () => {
   const settings = { hold_s: holdSeconds, mitigation_hold_s: measureHoldSeconds };
   const policy = (scope: string, more: object) =>
     levee.good('POST', '/operator/detection-policy', operator, { scope, ...settings, ...more });
-  await policy('installation', { thresholds, mitigation: 'flowspec' });
+  await policy('installation', { thresholds, aggregate_thresholds: aggregateThresholds, mitigation: 'flowspec' });
   await policy(prefixes.edge, { mitigation: 'edge' });
   for (const dst of [visited, withAccept]) {
     const https = { dst, protocol: 'tcp', port: { dst: { start: 443 } }, action: 'accept' };
@@ -107,7 +109,7 @@ test('each vector is found once and for what it is, and neither background nor a
     device: device.customer,
     receiveBytes: 64,
     // The last half of the destination.
-    only: [{ offset: 32, value: (113 << 8) | Number(edgeGuarded.split('.')[3]) }],
+    only: [{ offset: 32, value: Number(placeOf(edgeGuarded).value & 0xffffn) }],
   });
   const sinceMs = Date.now();
   const replay = await stage.replay(traffic);

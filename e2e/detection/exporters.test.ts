@@ -16,7 +16,7 @@ import { Exporter, type ExporterOptions } from '@levee/lab/exporters/exporter.ts
 import { startReplay } from '@levee/lab/exporters/replay.ts';
 import { enterNamespace, labObstacle } from '@levee/lab/namespace.ts';
 import { device, RouterPath } from '@levee/lab/router-path.ts';
-import { attackVectors } from '@levee/lab/traffic/attack.ts';
+import { attackVectors, partsOfTotal } from '@levee/lab/traffic/attack.ts';
 import { type LabelledTraffic, labelledTraffic } from '@levee/lab/traffic/labelled-traffic.ts';
 import { writePcap } from '@levee/lab/traffic/pcap-file.ts';
 import { placeOf } from '@levee/lab/traffic/place.ts';
@@ -157,7 +157,7 @@ function hold(name: Name, untold: readonly string[] = []): Listener {
 function holdVectors(listener: Listener, otherwise: Readonly<Record<string, string>> = {}): void {
   for (const { name, dst } of traffic.attacks) {
     const found = [...(listener.told.get(placeOf(dst).value)?.vectors ?? [])].sort();
-    const wanted = name === 'total' ? ['gre', 'icmp', 'tcp-ack', 'udp-other'] : [otherwise[name] ?? name];
+    const wanted = name === 'total' ? partsOfTotal : [otherwise[name] ?? name];
     assert.deepEqual(found, wanted, dst);
   }
 }

@@ -30,6 +30,18 @@ const URG = 32;
 /** Reflectors are real machines, a few hundred; all other sources are forged anew for each packet. */
 const reflectors = 300;
 
+/** What `total` is made of, in equal parts. */
+export const partsOfTotal = [
+  'esp',
+  'gre',
+  'icmp',
+  'ip-other',
+  'tcp-ack',
+  'tcp-other',
+  'tcp-rst',
+  'udp-other',
+] as const satisfies readonly (keyof typeof recipes)[];
+
 const recipes = {
   /** Answers to `monlist`, or of open resolvers over IPv6. */
   'udp-amplification': (random, family): Shape => ({
@@ -110,8 +122,7 @@ const recipes = {
   }),
   'ip-other': (): Shape => ({ transport: { kind: 'raw', protocol: 253 }, totalLength: 300 }),
   /** No part of it is much; together it is. */
-  total: (random, family): Shape =>
-    recipes[random.pick(['udp-other', 'tcp-ack', 'icmp', 'gre'] as const)](random, family),
+  total: (random, family): Shape => recipes[random.pick(partsOfTotal)](random, family),
 } satisfies Record<string, (random: Random, family: 4 | 6) => Shape>;
 
 export type AttackVector = keyof typeof recipes;
