@@ -152,6 +152,7 @@ export class Aggregator {
       scale,
       origin.number,
       this.nowMs,
+      this.#slots.profiles[row] !== 0 || this.#slots.subnetProfiles[row] !== 0,
     );
   };
 

@@ -23,8 +23,8 @@ function numbers(): () => number {
 
 test('gives back what was offered: the octets, when, what it stands for and where it came in', () => {
   const store = new SampleStore(1 << 20, numbers());
-  store.offer(0xcb007107, 0, 0, 0, 4, packet(3, 1234), 16, 5, start);
-  store.offer(0x20010db8, 0, 0, 7, 6, packet(4), 1, 6, start + 1);
+  store.offer(0xcb007107, 0, 0, 0, 4, packet(3, 1234), 16, 5, start, false);
+  store.offer(0x20010db8, 0, 0, 7, 6, packet(4), 1, 6, start + 1, false);
   const { held, samples } = store.collect(prefixFromTrusted('203.0.113.0/24'), 0, start + 1, 10);
   assert.equal(held, 1);
   assert.deepEqual(samples, [
@@ -39,7 +39,7 @@ test('one destination has at most 2 000, of all of its last minutes', () => {
   const store = new SampleStore(16 << 20, numbers());
   let nowMs = start;
   for (let slot = 0; slot < 1200; slot++) {
-    for (let i = 0; i < 40; i++) store.offer(1, 0, 0, 0, 4, packet(slot), 1, 0, nowMs + i);
+    for (let i = 0; i < 40; i++) store.offer(1, 0, 0, 0, 4, packet(slot), 1, 0, nowMs + i, false);
     nowMs += 250;
     store.endSlot(nowMs);
   }
@@ -51,20 +51,38 @@ test('one destination has at most 2 000, of all of its last minutes', () => {
   assert.equal(store.collect(anywhere, 0, nowMs, 50).samples.length, 50);
 });
 
-test('holds no more in all than it was given, and lets the oldest go', () => {
+test('holds no more in all than it was given, and what it holds then is of the last minutes', () => {
   const octets = 2 << 20;
   const store = new SampleStore(octets, numbers());
-  for (let i = 0; i < 50_000; i++) store.offer(i, 0, 0, 0, 4, packet(i), 1, 0, start + i);
-  assert.ok(store.held * OCTETS_OF_SAMPLE <= octets);
+  let nowMs = start;
+  for (let slot = 0; slot < 3000; slot++) {
+    for (let i = 0; i < 100; i++) store.offer(slot * 100 + i, 0, 0, 0, 4, packet(i), 1, 0, nowMs, false);
+    nowMs += 250;
+    store.endSlot(nowMs);
+  }
   assert.equal(store.held, Math.floor(octets / OCTETS_OF_SAMPLE / 4096) * 4096);
-  const { samples } = store.collect(anywhere, 0, start + 50_000, 100_000);
-  const middle = samples[Math.floor(samples.length / 2)]?.atMs ?? 0;
-  assert.ok(middle > start + 45_000, `half are of the last 5 000, not of ${start + 50_000 - middle}`);
+  const ages = store.collect(anywhere, 0, nowMs, 100_000).samples.map(({ atMs }) => nowMs - atMs);
+  const [middle = 0] = ages.sort((one, other) => one - other).slice(ages.length / 2);
+  assert.ok(middle > 20_000 && middle < 240_000, `half are younger than ${middle} ms`);
+});
+
+test('a scan does not drive out what is held of others, and a hot destination is always taken', () => {
+  const store = new SampleStore(2 << 20, numbers());
+  for (let i = 0; i < 1000; i++) store.offer(7, 0, 0, 0, 4, packet(7), 1, 0, start, false);
+  let nowMs = start + 1000;
+  for (let slot = 0; slot < 40; slot++) {
+    for (let i = 0; i < 10_000; i++) store.offer(slot * 10_000 + i, 9, 9, 9, 6, packet(i), 1, 0, nowMs, false);
+    if (slot === 20) for (let i = 0; i < 100; i++) store.offer(8, 0, 0, 0, 4, packet(8), 1, 0, nowMs, true);
+    nowMs += 250;
+    store.endSlot(nowMs);
+  }
+  assert.ok(store.collect(prefixFromTrusted('0.0.0.7'), 0, nowMs, 1).held > 500);
+  assert.ok(store.collect(prefixFromTrusted('0.0.0.8'), 0, nowMs, 1).held > 90);
 });
 
 test('what is older than fifteen minutes is not given, and its room is free after fifteen more', () => {
   const store = new SampleStore(1 << 20, numbers());
-  for (let i = 0; i < 1000; i++) store.offer(i % 7, 0, 0, 0, 4, packet(i), 1, 0, start);
+  for (let i = 0; i < 1000; i++) store.offer(i % 7, 0, 0, 0, 4, packet(i), 1, 0, start, false);
   let nowMs = start + SAMPLE_AGE_MILLISECONDS + 1;
   assert.equal(store.collect(anywhere, 0, nowMs, 10).held, 0);
   for (let slot = 0; slot < SAMPLE_AGE_MILLISECONDS / 250; slot++) {
@@ -72,7 +90,7 @@ test('what is older than fifteen minutes is not given, and its room is free afte
     store.endSlot(nowMs);
   }
   assert.equal(store.held, 0);
-  store.offer(9, 0, 0, 0, 4, packet(1), 1, 0, nowMs);
+  store.offer(9, 0, 0, 0, 4, packet(1), 1, 0, nowMs, false);
   assert.equal(store.collect(anywhere, 0, nowMs, 10).held, 1);
 });
 
@@ -82,7 +100,7 @@ test('stays whole while packets of many destinations come and go', () => {
   let nowMs = start;
   for (let i = 0; i < 60_000; i++) {
     const destination = Math.floor(random() * random() * 3000);
-    store.offer(destination, 0, 0, 0, 4, packet(destination), 1, destination, nowMs);
+    store.offer(destination, 0, 0, 0, 4, packet(destination), 1, destination, nowMs, false);
     if (i % 20 === 0) {
       nowMs += 250;
       store.endSlot(nowMs);

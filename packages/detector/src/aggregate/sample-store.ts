@@ -1,8 +1,8 @@
 /**
  * Owns recent sampled packets of protected destinations: of the last fifteen minutes, at most 2 000 of one destination, and no more
  * octets in all than it was given. What it holds of one destination thins out with age: as long as there is room all that is offered
- * is kept; then a few a slot take the places of others picked at random. Where there is no room at all, the oldest of a few picked at
- * random goes, of whatever destination. Memory is taken as it is used, 4 096 packets at a time, and never more.
+ * is kept; then a few a slot take the places of others picked at random. Where there is no room at all, only so many a slot are taken
+ * that what is held lasts for some minutes, whichever of those that are offered, and for each the oldest of a few picked at random goes. Memory is taken as it is used, 4 096 packets at a time, and never more.
  */
 import type { Prefix } from '@levee/core/net/prefix.ts';
 import { maskedWord, wordsOf } from './address-words.ts';
@@ -19,6 +19,8 @@ const mostDestinations = 1 << 17;
 /** New ones a slot of a destination that has all it may have: with 2 000 of them, half are older than three minutes. */
 const newOnesOfFull = 2;
 const candidates = 4;
+/** Where there is no room, what is held is renewed so many times in the time that packets are kept. */
+const renewals = 4;
 /** A round over all that is held takes as long as packets are kept. */
 const slotsOfRound = SAMPLE_AGE_MILLISECONDS / 250;
 const none = -1;
@@ -70,6 +72,8 @@ export class SampleStore {
   #held = 0;
   #slot = 0;
   #hand = 0;
+  #offered = 0;
+  #offeredBefore = 0;
 
   /** `octets`: in all. `random`: 0 … 1, 1 excluded. */
   constructor(octets: number, random: () => number = Math.random) {
@@ -90,7 +94,7 @@ export class SampleStore {
     return this.#chunks.length * chunkEntries * OCTETS_OF_SAMPLE + this.#destinations.capacity * 48;
   }
 
-  /** The destination is four words and 4 or 6. */
+  /** The destination is four words and 4 or 6. `isHot`: taken also where there is no room. */
   offer(
     a: number,
     b: number,
@@ -101,9 +105,10 @@ export class SampleStore {
     scale: number,
     exporter: number,
     nowMs: number,
+    isHot: boolean,
   ): void {
     const { header, headerStart } = sample;
-    if (header === undefined) return;
+    if (header === undefined || (!this.#isWelcome() && !isHot)) return;
     let owner = this.#destinations.find(a, b, c, d, family);
     let entry = none;
     if (owner >= 0 && this.#counts[owner] === MOST_OF_ONE) {
@@ -141,6 +146,8 @@ export class SampleStore {
   /** A slot is over: a part of what is held is looked through for what is too old. */
   endSlot(nowMs: number): void {
     this.#slot++;
+    this.#offeredBefore = this.#offered;
+    this.#offered = 0;
     const steps = Math.ceil(this.#used / slotsOfRound);
     for (let i = 0; i < steps; i++) {
       this.#hand = this.#hand + 1 < this.#used ? this.#hand + 1 : 0;
@@ -173,6 +180,13 @@ export class SampleStore {
     }
     const samples = picked.map((entry) => this.#read(entry));
     return { held, samples: samples.sort((one, other) => one.atMs - other.atMs) };
+  }
+
+  #isWelcome(): boolean {
+    this.#offered++;
+    if (this.#free !== none || this.#used < this.#most) return true;
+    const wanted = (this.#most * renewals) / slotsOfRound;
+    return this.#random() * Math.max(this.#offered, this.#offeredBefore) < wanted;
   }
 
   *#ownersIn(prefix: Prefix): Generator<number> {

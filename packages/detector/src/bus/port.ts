@@ -68,6 +68,8 @@ export interface SlotProfile {
 export interface CollectorStatus {
   readonly type: 'status';
   readonly collector: string;
+  /** Of the settings that it goes by; 0: it has none yet. */
+  readonly settingsRevision: number;
   readonly exporters: readonly ExporterStatus[];
   readonly receiveBuffer: { readonly bytes: number; readonly wanted: number };
   readonly kernelDrops: number;

@@ -34,6 +34,7 @@ export class Collecting {
   #slotMs = 0;
   #sequence = 0;
   #nextStatusMs = 0;
+  #settingsRevision = 0;
 
   constructor(options: CollectingOptions) {
     this.#options = options;
@@ -49,6 +50,7 @@ export class Collecting {
   hear(message: ToCollector): void {
     switch (message.type) {
       case 'settings': {
+        this.#settingsRevision = message.settings.revision;
         this.#aggregator.protect(message.settings.prefixes);
         const unreadable = this.#exporters.configure(message.settings.exporters);
         if (unreadable.length > 0) this.#options.unreadable?.(unreadable);
@@ -113,6 +115,7 @@ export class Collecting {
     send({
       type: 'status',
       collector,
+      settingsRevision: this.#settingsRevision,
       exporters: this.#exporters.status((number) => this.#decoder.templates(number)),
       ...sockets(),
       overflow: { unknownDatagrams: this.#exporters.otherUnknownDatagrams, ...this.#aggregator.overflow },

@@ -35,7 +35,7 @@ export interface RunningCollector {
 
 export interface RunningCollectorStatus {
   readonly listening: readonly string[];
-  /** A sentence for each address that is not listened on. They are tried again every five seconds. */
+  /** A sentence for each address that is not listened on. They are tried again every second. */
   readonly refused: readonly string[];
   readonly receive: 'recvmmsg' | 'dgram';
   readonly workers: readonly {

@@ -59,6 +59,7 @@ export class EventSockets {
       socket,
       address: { host: address.host, port: socket.address().port },
       receiveBufferOctets: socket.getRecvBufferSize() / 2,
+      descriptor: -1,
       inode: newInode(before, socket.address().port),
     });
     return undefined;

@@ -29,6 +29,8 @@ export interface OpenSocket {
   readonly receiveBufferOctets: number;
   /** By which the kernel's tables know it; 0: not known. */
   readonly inode: number;
+  /** To be closed by whoever outlives the thread, as nothing else does; -1: Node closes it with the thread. */
+  readonly descriptor: number;
 }
 
 export interface RefusedAddress {

@@ -2,7 +2,8 @@
  * Owns one worker over its lives: starts it, starts it anew when it dies or falls silent, and remembers what a new one has to be told
  * and what a dead one had counted. Never opens a socket itself.
  */
-import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
+import { closeSync } from 'node:fs';
+import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
 import type { CollectorStatus, FromCollector, ToCollector } from '../bus/port.ts';
 import { type CollectorLog, logRefused } from './collector-log.ts';
 import { mergeExporters, withoutRates } from './merge-exporters.ts';
@@ -57,10 +58,6 @@ export class WorkerHandle {
     }, silenceMilliseconds / 6);
   }
 
-  get threadId(): number | undefined {
-    return this.#worker?.threadId;
-  }
-
   /** Resolves when it listens, or has said why it does not; also when it ended before. */
   start(): Promise<void> {
     return new Promise((resolve) => {
@@ -79,6 +76,10 @@ export class WorkerHandle {
       worker.on('error', (error) => log.warn({ worker: this.#name, err: error }, 'a collector worker failed'));
       this.#ended = new Promise((ended) => {
         worker.once('exit', (code) => {
+          // What it said last may not have been heard yet: its sockets, and a slot.
+          for (let last = receiveMessageOnPort(port1); last !== undefined; last = receiveMessageOnPort(port1)) {
+            this.#hear(last.message as FromWorker);
+          }
           port1.close();
           this.#retire(code);
           resolve();
@@ -143,6 +144,9 @@ export class WorkerHandle {
   #retire(code: number): void {
     this.#worker = undefined;
     this.#port = undefined;
+    for (const socket of this.listening?.open ?? []) {
+      if (socket !== undefined && socket.descriptor >= 0) closeSync(socket.descriptor);
+    }
     this.#retiredExporters = this.exporters.map(withoutRates);
     this.#retiredDrops = this.kernelDrops;
     this.exporters = this.#retiredExporters;

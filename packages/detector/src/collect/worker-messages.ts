@@ -1,7 +1,7 @@
 /** What a collector says to its workers and hears of them, besides what goes over the bus. Owns no behaviour. */
 import type { MessagePort } from 'node:worker_threads';
 import type { FromCollector, ToCollector } from '../bus/port.ts';
-import type { ListenAddress, RefusedAddress } from './receive-port.ts';
+import type { ListenAddress, OpenSocket, RefusedAddress } from './receive-port.ts';
 
 export interface WorkerOrder {
   readonly collector: string;
@@ -17,7 +17,7 @@ export interface WorkerListening {
   readonly type: 'listening';
   readonly receive: 'recvmmsg' | 'dgram';
   /** As many as in the order, in its order, with their real ports; undefined where refused. */
-  readonly open: readonly ({ readonly address: ListenAddress; readonly receiveBufferOctets: number } | undefined)[];
+  readonly open: readonly (OpenSocket | undefined)[];
   readonly refused: readonly RefusedAddress[];
 }
 

@@ -25,7 +25,7 @@ const longestWaitMilliseconds = 20;
 const restMilliseconds = 1;
 /** A batch of at least so many is followed by the next without a rest. */
 const largeBatch = 64;
-const retryMilliseconds = 5_000;
+const retryMilliseconds = 1_000;
 
 /** By place in `listen`. */
 const opened: (OpenSocket | undefined)[] = listen.map(() => undefined);
@@ -57,9 +57,11 @@ function* attempts(): Generator<[number, ListenAddress]> {
 }
 
 function tell(receive: 'recvmmsg' | 'dgram'): void {
-  const open = opened.map((socket) =>
-    socket === undefined ? undefined : { address: socket.address, receiveBufferOctets: socket.receiveBufferOctets },
-  );
+  const open = opened.map((socket) => {
+    if (socket === undefined) return undefined;
+    const { address, receiveBufferOctets, inode, descriptor } = socket;
+    return { address, receiveBufferOctets, inode, descriptor };
+  });
   send({ type: 'listening', receive, open, refused });
 }
 
@@ -107,10 +109,7 @@ function receiveBatches(sockets: Batches): void {
       heardAt = steadyMs;
       for (let heard = receiveMessageOnPort(port); heard !== undefined; heard = receiveMessageOnPort(port)) {
         const message = heard.message as ToWorker;
-        if (message.type === 'stop') {
-          sockets.close();
-          return;
-        }
+        if (message.type === 'stop') return;
         collecting.hear(message);
       }
       if (refused.length > 0 && steadyMs >= retryAt) {
