@@ -305,10 +305,7 @@ export class Attacks {
     const part = value / 2 / WINDOW_SLOTS;
     let first = last;
     while (first > last - WINDOW_SLOTS + 1 && amount(first - 1) >= part) first--;
-    const before = first > last - WINDOW_SLOTS + 1 ? amount(first - 1) : part;
-    const full = amount(first + 1 <= last ? first + 1 : first);
-    // A little of it may lie in the slot before, when it set in towards the end of it; that is not above the noise.
-    const filled = first === last || full <= 0 || before >= part ? 1 : Math.min(1, amount(first) / full);
+    const filled = first === last ? 1 : Math.min(1, amount(first) / Math.max(1, amount(first + 1)));
     return this.#host.slotMs(first) + Math.round((1 - filled) * slotMilliseconds);
   }
 

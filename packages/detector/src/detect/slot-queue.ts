@@ -14,8 +14,10 @@ const silenceMilliseconds = 2_000;
 const generationMilliseconds = 10_000;
 /** A difference that is worth to be known to the operator. */
 const clocksApartMilliseconds = 2_000;
-/** As a clock that was set back shows itself. */
+/** Slots in a row that are later than any difference of clocks explains: the collector's clock was set back. */
 const slotsBack = 8;
+/** A slot so much older than the last one judged: the clock here was set back. */
+const slotsSetBack = 40;
 const mostCollectors = 1_024;
 
 export interface QueuedSlot {
@@ -30,12 +32,17 @@ interface Collector {
   least: number;
   leastBefore: number;
   generationMs: number;
+  /** Slots in a row that came much later than `least`. */
+  behind: number;
   isApart: boolean;
 }
 
 export class SlotQueue {
   readonly #collectors = new Map<string, Collector>();
   readonly #waiting = new Map<number, { sinceMs: number; readonly reports: QueuedSlot[] }>();
+  /** What came after its slot was judged: counted with the next. */
+  readonly #late: QueuedSlot[] = [];
+  #ahead = 0;
   #judged = Number.NEGATIVE_INFINITY;
   readonly #judge: (slot: number, reports: readonly QueuedSlot[]) => void;
   readonly #apart: (collector: string, milliseconds: number) => void;
@@ -51,10 +58,13 @@ export class SlotQueue {
 
   take(report: SlotReport, nowMs: number): void {
     const slot = this.#slotOf(report, nowMs);
-    // What comes too late for its own slot is counted with the one that is judged next.
-    const place = Math.max(slot, this.#judged + 1);
-    const waiting = this.#waiting.get(place);
-    if (waiting === undefined) this.#waiting.set(place, { sinceMs: nowMs, reports: [{ slot, report }] });
+    if (slot <= this.#judged) {
+      // It makes no slot due: each would be judged a little too early, and the next be late again.
+      this.#late.push({ slot, report });
+      return;
+    }
+    const waiting = this.#waiting.get(slot);
+    if (waiting === undefined) this.#waiting.set(slot, { sinceMs: nowMs, reports: [{ slot, report }] });
     else waiting.reports.push({ slot, report });
   }
 
@@ -74,7 +84,7 @@ export class SlotQueue {
       const { reports } = this.#waiting.get(slot) as { reports: QueuedSlot[] };
       this.#waiting.delete(slot);
       this.#judged = slot;
-      this.#judge(slot, reports);
+      this.#judge(slot, [...this.#late.splice(0), ...reports]);
     }
     const next = slots.slice(last + 1).map((slot) => this.#waiting.get(slot)?.sinceMs ?? nowMs);
     return next.length === 0 ? undefined : Math.max(1, Math.min(...next) + patienceMilliseconds - nowMs);
@@ -86,13 +96,27 @@ export class SlotQueue {
     const lag = nowMs - slotMs - SLOT_MILLISECONDS;
     let collector = this.#collectors.get(name);
     if (collector === undefined) {
-      collector = { slot: told, atMs: nowMs, least: lag, leastBefore: lag, generationMs: nowMs, isApart: false };
+      collector = {
+        slot: told,
+        atMs: nowMs,
+        least: lag,
+        leastBefore: lag,
+        generationMs: nowMs,
+        behind: 0,
+        isApart: false,
+      };
       if (this.#collectors.size < mostCollectors) this.#collectors.set(name, collector);
     }
     if (nowMs - collector.generationMs >= generationMilliseconds) {
       collector.leastBefore = collector.least;
       collector.least = lag;
       collector.generationMs = nowMs;
+    }
+    const isBehind = lag > Math.min(collector.least, collector.leastBefore) + clocksApartMilliseconds;
+    collector.behind = isBehind ? collector.behind + 1 : 0;
+    if (collector.behind >= slotsBack) {
+      collector.least = lag;
+      collector.leastBefore = lag;
     }
     collector.least = Math.min(collector.least, lag);
     const least = Math.min(collector.least, collector.leastBefore);
@@ -101,10 +125,12 @@ export class SlotQueue {
       collector.isApart = true;
       this.#apart(name, least);
     }
-    const slot = told + Math.round(least / SLOT_MILLISECONDS);
+    const byClock = told + Math.round(least / SLOT_MILLISECONDS);
+    // Slots are numbered on where the clock was set back: nothing may wait until it is as late again.
+    if (byClock + this.#ahead < this.#judged - slotsSetBack) this.#ahead = this.#judged + 1 - byClock;
+    const slot = byClock + this.#ahead;
     collector.atMs = nowMs;
-    // A clock that was set back goes on from there.
-    collector.slot = collector.slot - slot > slotsBack ? slot : Math.max(collector.slot, slot);
+    collector.slot = Math.max(collector.slot, slot);
     return slot;
   }
 }
