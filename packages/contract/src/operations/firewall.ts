@@ -12,6 +12,7 @@ import {
 } from '../schemas/firewall-rule.ts';
 import { providerRuleListQuery, ruleListQuery, uuidParams } from '../schemas/list.ts';
 import { confirmedChange } from '../schemas/object.ts';
+import { rulePreview } from '../schemas/preview.ts';
 
 const holders: readonly Role[] = ['provider', 'user'];
 const one = { roles: holders, roleError: 'provider_key_required', tag: 'DDoS Mitigation' } as const;
@@ -161,6 +162,22 @@ export const firewallOperations: readonly Operation[] = [
     answer: explanation,
     errors: ['validation_failed', 'ip_not_allowed'],
     example: { body: { dst: '203.0.113.7', src: '198.51.100.1', protocol: 'udp', port: { src: 11211, dst: 40000 } } },
+  },
+  {
+    ...extension,
+    id: 'previewFirewallRule',
+    method: 'POST',
+    path: '/firewall/preview',
+    summary: 'Say what a draft rule would have matched',
+    description:
+      "Takes a rule as its creation does and stores nothing. Detectors' samples of the last 15 minutes to its destination are " +
+      'held against it, alone and beside everything that is enforced there. What a sample cannot show is counted as ' +
+      'undecided, never guessed. Fragments are judged as they arrived. Without samples the answer says why.',
+    access: 'read',
+    body: firewallRuleCreate,
+    answer: rulePreview,
+    errors: ['validation_failed', 'ip_not_allowed'],
+    example: { body: exampleRule },
   },
   {
     ...extension,

@@ -162,9 +162,10 @@ const decidedStatement = {
   name: 'attack_evidence_decided',
   text: `update attack_timing t
     set decided_at = clock_timestamp(),
-      decide_ms = greatest(0, extract(epoch from clock_timestamp() - t.detected_at) * 1000)
-    where t.attack_uuid = $1 and t.decided_at is null
-      and exists (select from flowrule f where f.attack_uuid = $1)`,
+      decide_ms = greatest(0, round(extract(epoch from clock_timestamp() - t.detected_at) * 1000, 1))
+    where t.attack_uuid = $1 and t.decided_at is null and (
+      exists (select from flowrule f where f.attack_uuid = $1)
+      or exists (select from firewall_rule r where r.attack_uuid = $1))`,
 };
 
 /**

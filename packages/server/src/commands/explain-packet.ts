@@ -26,7 +26,7 @@ const coveringStatement = {
     from filter where dst >>= $1::cidr and deletion_marked_at is null`,
 };
 
-interface CoveringRow {
+export interface CoveringRow {
   readonly what: 'rule' | 'filter';
   readonly uuid: string;
   readonly sequence: number;
@@ -47,7 +47,7 @@ export async function explainPacket(executor: Executor, caller: Caller, packet: 
   const rows = await executor.rows<CoveringRow>(coveringStatement, [dst]);
   const readable = new Set<Entry>();
   const entries = rows.flatMap((row) => {
-    const entry = parseRow(row);
+    const entry = parseCovering(row);
     if (entry && mayRead(caller, row)) readable.add(entry);
     return entry ?? [];
   });
@@ -55,7 +55,7 @@ export async function explainPacket(executor: Executor, caller: Caller, packet: 
 }
 
 /** Undefined: a filter of a kind that a newer release knows. Nothing here enforces it. */
-function parseRow({ what, uuid, sequence, fields }: CoveringRow): Entry | undefined {
+export function parseCovering({ what, uuid, sequence, fields }: CoveringRow): Entry | undefined {
   if (what === 'rule') {
     const parsed = parseStoredRule(fields, { uuid, sequence });
     if (parsed.ok) return parsed.rule;

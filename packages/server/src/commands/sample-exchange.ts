@@ -27,10 +27,12 @@ export interface SampleRequest {
 const askStatement = {
   name: 'samples_ask',
   text: `with forgotten as (
-      delete from sample_request where asked_at < clock_timestamp() - interval '${FORGOTTEN_SECONDS} seconds'
+      delete from sample_request where asked_at < now() - interval '${FORGOTTEN_SECONDS} seconds'
     ), made as (
       insert into sample_request (uuid, dst, seconds, most)
-      select $1, $2, $3, $4 where (select count(*) from sample_request) < ${MOST_OPEN} returning uuid
+      select $1, $2, $3, $4 where (
+        select count(*) from sample_request where asked_at >= now() - interval '${FORGOTTEN_SECONDS} seconds'
+      ) < ${MOST_OPEN} returning uuid
     )
     select pg_notify('${SAMPLES_CHANNEL}', $5) from made`,
 };

@@ -126,6 +126,15 @@ const cases: readonly Case[] = [
     wrong: ['/dst', '/src', '/protocol', '/port/src', '/tcpflags/0', '/payload', '/colour'],
   },
   {
+    id: 'previewFirewallRule',
+    key: byUser,
+    ask: {
+      body: { dst: '203.0.113.7/24', protocol: 'udpx', expires_at: null, confirm_within: 1, colour: 1 },
+      headers: { 'idempotency-key': 'a b' },
+    },
+    wrong: ['/dst', '/protocol', '/action', '/expires_at', '/confirm_within', '/colour', 'Idempotency-Key'],
+  },
+  {
     id: 'createTunnel',
     key: byUser,
     ask: {

@@ -33,6 +33,7 @@ const judgedByCore = new Set([
   'changeFirewallRule',
   'replaceFirewallRules',
   'explainPacket',
+  'previewFirewallRule',
   'createFilter',
 ]);
 

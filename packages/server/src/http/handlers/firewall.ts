@@ -3,27 +3,33 @@ import { changeFieldNames } from '@levee/contract/schemas/firewall-rule.ts';
 import { parsePacket } from '@levee/core/firewall/explain.ts';
 import type { Packet } from '@levee/core/firewall/packet.ts';
 import { parseRule } from '@levee/core/firewall/parse.ts';
+import type { Rule } from '@levee/core/firewall/rule.ts';
 import type { CanonicalRule } from '@levee/core/firewall/wire.ts';
 import type pg from 'pg';
 import { type AuditEntry, objectEntry } from '../../commands/audit.ts';
+import type { Caller } from '../../commands/caller.ts';
 import { changeRule } from '../../commands/change-rule.ts';
 import { type Confirmation, confirmChange } from '../../commands/confirmation.ts';
 import { type CreatedRule, createRuleWithinQuota } from '../../commands/create-rule.ts';
-import type { Executor } from '../../commands/executor.ts';
+import { type Executor, executorOf } from '../../commands/executor.ts';
 import { explainPacket } from '../../commands/explain-packet.ts';
 import { ruleChunks } from '../../commands/list-rules.ts';
 import { markObject } from '../../commands/mark-object.ts';
-import { refuse } from '../../commands/outcome.ts';
+import { done, type Outcome, refuse } from '../../commands/outcome.ts';
+import { previewRule } from '../../commands/preview-rule.ts';
 import { mayRead, type RuleReader } from '../../commands/read-rules.ts';
 import { replaceRules } from '../../commands/replace-rules.ts';
 import type { RuleCreator } from '../../commands/rule-creator.ts';
 import type { RuleRow } from '../../commands/rule-row.ts';
 import type { ChangePlace } from '../../commands/stored-row.ts';
+import { waiveMeasure } from '../../commands/write-measures.ts';
 import type { Cursor } from '../../store/cursor.ts';
 import { newUuid } from '../../store/new-uuid.ts';
+import { answerInTime } from '../answer-deadline.ts';
 import { type Answered, type Call, type Handler, judgedBy, membersOf, type Wrote } from '../call.ts';
 import { answerList, judgeList, type ListFilter, type Listing } from '../list-answer.ts';
 import type { AppliedStates } from '../object-answer.ts';
+import { renderPreview } from '../preview-answer.ts';
 import { confirmationText, renderRule } from '../rule-answer.ts';
 import { type RuleMeta, splitRuleBody } from '../rule-body.ts';
 import { type JudgedSet, judgeReplacement } from '../rule-set.ts';
@@ -39,6 +45,8 @@ export interface FirewallServices {
 
 /** A rule that is not stored yet has no place in the order. */
 const unplaced = 0;
+/** The order of a draft: as of the rule that is created next. */
+const behindAll = Number.MAX_SAFE_INTEGER;
 
 export function firewallHandlers(services: FirewallServices): Record<string, Handler> {
   const { states } = services;
@@ -104,6 +112,7 @@ export function firewallHandlers(services: FirewallServices): Record<string, Han
           const outcome = await markObject(executor, call.caller, 'firewall_rule', uuid);
           if (!outcome.ok) return outcome;
           const { before, change, fresh } = outcome.value;
+          if (fresh) await waiveMeasure(executor, 'firewall_rule', uuid);
           const body = JSON.stringify({
             uuid: uuid.toLowerCase(),
             state: 'marked_for_deletion',
@@ -145,6 +154,28 @@ export function firewallHandlers(services: FirewallServices): Record<string, Han
         },
       },
     },
+    previewFirewallRule: {
+      write: {
+        alone: true,
+        judge(call) {
+          const { fields, problems } = splitRuleBody(call.body === undefined ? {} : call.body, services.now());
+          const parsed = parseRule(fields, { uuid: newUuid(), sequence: behindAll }, changeFieldNames);
+          if (!parsed.ok) return { ok: false, problems: [...parsed.problems, ...problems] };
+          const { rule, canonical } = parsed;
+          return judgedBy(problems, { caller: call.caller, draft: rule, dst: canonical.dst } satisfies JudgedDraft);
+        },
+        // Before any transaction: in one, no detector would hear of what is asked.
+        prepare: (judged) => {
+          const { caller, draft, dst } = judged as JudgedDraft;
+          return answerInTime(previewRule(executorOf(services.pool), caller, draft, dst)).then((outcome) =>
+            outcome.ok ? done(renderPreview(dst, outcome.value)) : outcome,
+          );
+        },
+        async run(_call, _executor, outcome: Outcome<string>) {
+          return outcome.ok ? { ok: true, value: { render: () => outcome.value, audit: [] } } : outcome;
+        },
+      },
+    },
     confirmChange: {
       write: {
         async run(call, executor) {
@@ -169,6 +200,12 @@ interface JudgedRule {
   readonly uuid: string;
   readonly canonical: CanonicalRule;
   readonly meta: RuleMeta;
+}
+
+interface JudgedDraft {
+  readonly caller: Caller;
+  readonly draft: Rule;
+  readonly dst: string;
 }
 
 const emptyChange = {

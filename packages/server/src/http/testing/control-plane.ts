@@ -3,6 +3,7 @@ import { type Agents, startAgents } from '../../agents/agents.ts';
 import { agentPaths } from '../../agents/routes.ts';
 import { createDispatcher } from '../../backends/webhook/dispatcher.ts';
 import { createTargetJudge } from '../../backends/webhook/target.ts';
+import { createAttackTimings } from '../../events/attack-timings.ts';
 import { type Events, type LeadersTask, startEvents } from '../../events/events.ts';
 import type { Renderers } from '../../events/objects.ts';
 import type { StreamsOptions } from '../../events/streams.ts';
@@ -34,12 +35,14 @@ export async function startControlPlane(database: Database, options: ControlPlan
   const { pool } = database;
   const judge = createTargetJudge({ allow: ['127.0.0.0/8'], resolve: namesOfTests });
   const webhooks = createDispatcher({ pool, judge });
+  const { registry, view } = agents;
+  const timings = createAttackTimings({ pool, tail, registry, view, committed: () => tail.wake() });
   const events = startEvents(database, {
     tail,
     registry: agents.registry,
     view: agents.view,
     renderers: options.renderers ?? eventRenderers({ pool, states: agents.view, hasSpeaker: false }),
-    tasks: [...webhooks.tasks, ...(options.tasks ?? [])],
+    tasks: [...webhooks.tasks, timings, ...(options.tasks ?? [])],
     streams: { heartbeatMilliseconds: 100, ...options.streams },
     ...(options.log && { log: options.log }),
   });

@@ -60,11 +60,13 @@ create table attack_timing (
   decide_ms double precision,
   announce_ms double precision,
   enforce_ms double precision,
+  -- Nothing more is to come of it.
+  followed boolean not null default false,
   constraint attack_timing_pkey primary key (attack_uuid),
   constraint attack_timing_attack foreign key (attack_uuid) references attack (uuid) on delete cascade
 );
 
-create index attack_timing_open on attack_timing (decided_at) where announce_ms is null or enforce_ms is null;
+create index attack_timing_open on attack_timing (decided_at) where decided_at is not null and not followed;
 
 -- Recent traffic is asked for of detectors by way of these, so that any replica may ask and any may have the detector.
 -- Both are of the moment: rows go when the answer was read.

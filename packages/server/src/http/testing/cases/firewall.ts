@@ -49,6 +49,10 @@ export function firewallCases({ api, world, next, byUser, byProvider }: CaseKit)
         ip_not_allowed: async () => byUser({ body: { dst: '192.0.2.9', src: '192.0.2.1', protocol: 'udp' } }),
       },
     },
+    previewFirewallRule: {
+      good: async () => byUser({ body: rule }),
+      bad: { ip_not_allowed: async () => byUser({ body: { ...rule, dst: world.addressOf.sibling } }) },
+    },
     confirmChange: {
       good: async () => byUser({}, { change_uuid: await undone() }),
       bad: {

@@ -43,6 +43,11 @@ export function firewallRows({ api, world }: MatrixKit): Rows {
         return api.call('explainPacket', {}, { key, body });
       },
     },
+    previewFirewallRule: {
+      expect: ownOnly(403),
+      send: (key, target) => api.call('previewFirewallRule', {}, { key, body: ruleBody(target) }),
+      check: (reply) => assert.equal(reply.body.reason.code, 'no_detector'),
+    },
     confirmChange: {
       expect: ownOnly(404),
       send: async (key, target) => {
