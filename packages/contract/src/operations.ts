@@ -6,6 +6,7 @@ import { detectionOperations } from './operations/detection.ts';
 import { eventOperations } from './operations/event.ts';
 import { filterOperations } from './operations/filter.ts';
 import { firewallOperations } from './operations/firewall.ts';
+import { mitigationOperations } from './operations/mitigation.ts';
 import { operatorOperations } from './operations/operator.ts';
 import { quotaOperations } from './operations/quota.ts';
 import { rdnsOperations } from './operations/rdns.ts';
@@ -26,6 +27,7 @@ export const operations: readonly Operation[] = [
   ...webhookOperations,
   ...auditOperations,
   ...operatorOperations,
+  ...mitigationOperations,
   ...quotaOperations,
   ...detectionOperations,
 ];

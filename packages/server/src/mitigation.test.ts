@@ -4,6 +4,7 @@ import type { DetectedAttack } from '@levee/contract/detector.ts';
 import { profileOf } from '@levee/core/mitigation/testing/profile.ts';
 import { transact } from './commands/executor.ts';
 import { type MitigationSettings, mitigateAttack } from './commands/mitigate-attack.ts';
+import { announceFlowrule } from './commands/operate-measures.ts';
 import { recordDetectedAttack } from './commands/record-detected-attack.ts';
 import { detectedAttack } from './commands/testing/detected.ts';
 import { type ApiFixture, type Holder, startApi } from './http/testing/api-fixture.ts';
@@ -320,6 +321,81 @@ test('beyond the budget one route stands in for several attacks, else the destin
     [['blackhole', {}]],
   );
   assert.equal((await read(uuid, holder.key)).mitigation, 'rtbh');
+});
+
+test('what the operator takes back is not made again, what it keeps outlives the attack, and what it announces is announced', async () => {
+  const operate = (id: string, uuid: string, body?: object) =>
+    api.call(id, { uuid }, { key: api.operatorKey, ...(body && { body }) });
+  const dst = nextAddress();
+  await policy(dst, { mitigation: 'edge' });
+  const detected = detectedAttack(dst, began);
+  await tell(detected);
+  const [ports, fragments] = await flowrulesOn(dst);
+  const [rule] = await rulesOn(dst);
+  const { body: kept } = await operate('keepMeasure', rule.uuid);
+  assert.deepEqual([kept.origin, kept.expires_at, kept.uuid], ['operator', undefined, rule.uuid]);
+  const all: Any[] = (await api.call('listAllFlowrules', {}, { key: api.operatorKey, query: `?dst=${dst}` })).body;
+  assert.deepEqual(
+    all.map(({ uuid }) => uuid),
+    [ports.uuid, fragments.uuid],
+  );
+  const { body: announced } = await operate('announceFlowrule', ports.uuid);
+  assert.match(announced.state_reason, /No BGP speaker/);
+  assert.equal((await operate('withdrawFlowrule', fragments.uuid)).body.state, 'marked_for_deletion');
+  assert.equal((await operate('withdrawFlowrule', fragments.uuid)).status, 200, 'twice is no error');
+
+  const later = new Date(Date.now() + 20_000);
+  await tell({ ...detected, phase: 'changed' }, later);
+  const standing = live(await flowrulesOn(dst));
+  assert.deepEqual(
+    standing.map(({ uuid }) => uuid),
+    [ports.uuid],
+  );
+  assert.match(standing[0].state_reason, /No BGP speaker/, 'the policy does not hold it again');
+  assert.deepEqual(
+    live(await rulesOn(dst)).map(({ uuid }) => uuid),
+    [rule.uuid],
+  );
+
+  const accept = await create({ dst, protocol: 'udp', action: 'accept', src: { start: '9.9.9.9' } });
+  await sweepOnce(api.database.pool);
+  assert.match((await flowrulesOn(dst))[0].state_reason, new RegExp(accept.uuid), 'but an accept rule does');
+  const refused = await operate('announceFlowrule', ports.uuid, {});
+  assert.equal(refused.status, 409);
+  assert.equal(refused.body.details[0].field, '/override_accept');
+  assert.equal((await operate('announceFlowrule', ports.uuid, { override_accept: true })).status, 200);
+  await sweepOnce(api.database.pool);
+  assert.match((await flowrulesOn(dst))[0].state_reason, /No BGP speaker/);
+
+  await operate('keepFlowrule', ports.uuid);
+  await tell({ ...detected, phase: 'ended', ended_ms: began + 1000 }, later);
+  const { rows } = await api.database.pool.query(
+    'select expires_at from flowrule where uuid = $1 union all select expires_at from firewall_rule where uuid = $2',
+    [ports.uuid, rule.uuid],
+  );
+  assert.deepEqual(rows, [{ expires_at: null }, { expires_at: null }]);
+});
+
+test('beyond the budget nothing is announced by hand', async () => {
+  const dst = nextAddress();
+  await tell(detectedAttack(dst, began));
+  const [{ uuid }] = (await flowrulesOn(dst)) as [Any];
+  const outcome = await transact(api.database.pool, (executor) =>
+    announceFlowrule(executor, uuid, false, { flowspecBudget: 0 }),
+  );
+  assert.equal(outcome.ok ? '' : outcome.failure.details[0]?.code, 'budget');
+});
+
+test('a policy that is taken down to observing takes the measures with it', async () => {
+  const dst = nextAddress();
+  const uuid = await policy(dst, { mitigation: 'flowspec' });
+  const detected = detectedAttack(dst, began);
+  await tell(detected);
+  const body = { mitigation: 'observe' };
+  await api.call('changeDetectionPolicy', { uuid }, { key: api.operatorKey, body });
+  await tell({ ...detected, phase: 'changed' }, new Date(Date.now() + 1000));
+  assert.deepEqual(live(await rulesOn(dst)), []);
+  for (const { state_reason } of live(await flowrulesOn(dst))) assert.match(state_reason, /only observes/);
 });
 
 test('an attack outside a transaction is refused: half of its measures are worse than none', async () => {

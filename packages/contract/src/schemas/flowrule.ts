@@ -71,6 +71,16 @@ export const flowrule = Type.Object(
   { $id: 'Flowrule', additionalProperties: false },
 );
 
+/** Body of an announcement by hand. */
+export const flowruleAnnounce = Type.Object(
+  {
+    override_accept: Type.Optional(
+      Type.Boolean({ description: "Whether it may hit what a customer's rule accepts. Absent: no." }),
+    ),
+  },
+  { $id: 'FlowruleAnnounce', additionalProperties: false },
+);
+
 const flowruleStates = Type.Optional(
   Type.Enum(['proposed', 'pending', 'active', 'failed', 'marked_for_deletion'], { description: 'Only those in it.' }),
 );

@@ -3,9 +3,9 @@ import type pg from 'pg';
 import { readAhead } from './read-ahead.ts';
 
 export interface ListScope {
-  /** All objects of this provider and its users, or of this owner. */
-  readonly of: { readonly providerUuid: string } | { readonly ownerUuid: string };
-  /** With `providerUuid`: only this owner's. */
+  /** All objects of this provider and its users, of this owner, or whoever's they are. */
+  readonly of: { readonly providerUuid: string } | { readonly ownerUuid: string } | 'everyone';
+  /** Not with one owner's: only this one's. */
   readonly ownerUuid?: string | undefined;
   /** Canonical; only objects whose destination covers it or lies inside it. */
   readonly dst?: string | undefined;
@@ -44,10 +44,15 @@ export async function* chunksOf<Row extends pg.QueryResultRow & { readonly seque
 }
 
 function statementOf(source: ListSource, scope: ListScope): { name: string; text: string } {
-  const byProvider = 'providerUuid' in scope.of;
-  const conditions = [byProvider ? 'r.provider_uuid = $1' : 'r.owner_uuid = $1'];
-  let name = `${source.name}_of_${byProvider ? 'provider' : 'owner'}`;
-  let at = 1;
+  const conditions: string[] = [];
+  let name = `${source.name}_of_everyone`;
+  let at = 0;
+  if (scope.of !== 'everyone') {
+    const byProvider = 'providerUuid' in scope.of;
+    conditions.push(byProvider ? 'r.provider_uuid = $1' : 'r.owner_uuid = $1');
+    name = `${source.name}_of_${byProvider ? 'provider' : 'owner'}`;
+    at = 1;
+  }
   if (scope.ownerUuid !== undefined) {
     conditions.push(`r.owner_uuid = $${++at}`);
     name += '_owner';
@@ -65,7 +70,8 @@ function statementOf(source: ListSource, scope: ListScope): { name: string; text
 }
 
 function valuesOf(scope: ListScope): unknown[] {
-  const values: unknown[] = ['providerUuid' in scope.of ? scope.of.providerUuid : scope.of.ownerUuid];
+  const values: unknown[] = [];
+  if (scope.of !== 'everyone') values.push('providerUuid' in scope.of ? scope.of.providerUuid : scope.of.ownerUuid);
   if (scope.ownerUuid !== undefined) values.push(scope.ownerUuid);
   if (scope.dst !== undefined) values.push(scope.dst);
   return values;

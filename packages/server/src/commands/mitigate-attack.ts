@@ -256,7 +256,7 @@ async function renew(
   until: Date,
   now: Date,
 ): Promise<void> {
-  const isDue = (row: { readonly attack_uuid: string; readonly expires_ms: number | null }) =>
+  const isDue = (row: { readonly attack_uuid: string | null; readonly expires_ms: number | null }) =>
     row.attack_uuid !== attack.uuid ||
     row.expires_ms === null ||
     row.expires_ms < now.getTime() + RENEWED_BELOW_MILLISECONDS;

@@ -10,7 +10,7 @@ import type { Executor } from './executor.ts';
 import { milliseconds } from './stored-row.ts';
 
 export interface StandingRouteRow extends StandingRoute {
-  readonly attack_uuid: string;
+  readonly attack_uuid: string | null;
   readonly held: string | null;
   readonly held_by: string | null;
   readonly expires_ms: number | null;
@@ -26,18 +26,22 @@ export interface StandingMeasures {
   readonly rules: readonly StandingRuleRow[];
 }
 
-/** Its own, and those that an ended attack on the same destination has left: the attack is back. */
+/**
+ * Its own, and those that an ended attack on the same destination has left: the attack is back. Of flowrules also whoever's
+ * are announced for all of it.
+ */
 const ofAttack = `(r.attack_uuid = $1 or (r.dst = $2::cidr
     and exists (select from attack a where a.uuid = r.attack_uuid and a.ended_at is not null)))`;
 
 const routesStatement = {
   name: 'measures_routes',
-  text: `select r.uuid::text as uuid, r.purpose, r.fields as canonical, ${ofAttack} as "isOwn", r.released,
+  text: `select r.uuid::text as uuid, coalesce(r.purpose, '') as purpose, r.fields as canonical,
+      r.origin = 'attack' and ${ofAttack} as "isOwn", r.released,
       r.overrides_accept as "overridesAccept", r.attack_uuid::text as attack_uuid, r.held, r.held_by,
       ${milliseconds('r.expires_at')} as expires_ms
     from flowrule r
-    where r.origin = 'attack' and r.deletion_marked_at is null
-      and (${ofAttack} or (r.dst >>= $2::cidr and r.held is null))
+    where r.deletion_marked_at is null
+      and ((r.origin = 'attack' and ${ofAttack}) or (r.dst >>= $2::cidr and r.held is null))
     order by r.sequence for update`,
 };
 

@@ -10,6 +10,7 @@ import { type InnerPools, usualPools } from '@levee/core/tunnel/allocation.ts';
 import type { FastifyInstance } from 'fastify';
 import type pg from 'pg';
 import type { Logger } from 'pino';
+import { defaultFlowspecBudget } from '../commands/mitigate-attack.ts';
 import { createRuleReader } from '../commands/read-rules.ts';
 import { createRuleCreator } from '../commands/rule-creator.ts';
 import type { EventStreams } from '../events/streams.ts';
@@ -23,6 +24,7 @@ import { eventHandlers } from './handlers/event.ts';
 import { filterHandlers } from './handlers/filter.ts';
 import { firewallHandlers } from './handlers/firewall.ts';
 import { flowruleHandlers } from './handlers/flowrule.ts';
+import { mitigationHandlers } from './handlers/mitigation.ts';
 import { operatorHandlers } from './handlers/operator.ts';
 import { quotaHandlers } from './handlers/quota.ts';
 import { type RdnsSettled, rdnsHandlers } from './handlers/rdns.ts';
@@ -33,6 +35,7 @@ import { tunnelHandlers } from './handlers/tunnel.ts';
 import { userHandlers } from './handlers/user.ts';
 import { type WebhookPort, webhookHandlers } from './handlers/webhook.ts';
 import { registerHealth } from './health.ts';
+import { type MetricsPort, metricsPath, registerMetrics } from './metrics.ts';
 import type { AppliedStates } from './object-answer.ts';
 import { pathTemplate, templatesOf } from './path-methods.ts';
 import { createRateLimits } from './rate-limit.ts';
@@ -54,6 +57,8 @@ export interface ApiServices extends WriteServices {
   readonly eventStreams?: EventStreams | undefined;
   /** Absent: there are no webhooks. */
   readonly webhooks?: WebhookPort | undefined;
+  /** Absent: no metrics are served. */
+  readonly metrics?: MetricsPort | undefined;
   readonly log: Logger;
   readonly isReady: () => Promise<boolean>;
   /** Further routes on the same listeners (routers' agents). */
@@ -70,6 +75,8 @@ export interface ApiServices extends WriteServices {
   readonly innerPools?: InnerPools | undefined;
   /** Whether a BGP speaker follows the change log; without one flowrules stay proposed. */
   readonly bgpSpeaker?: boolean;
+  /** FlowSpec routes that may be announced at once; absent: the usual budget. */
+  readonly flowspecBudget?: number | undefined;
   /** A key that may be of another form than those made here. */
   readonly operatorKey?: string | undefined;
 }
@@ -90,7 +97,7 @@ export function createApi(services: ApiServices): Api {
   let document = '';
   const handlers: Record<string, Handler> = {
     ...firewallHandlers({ pool, states, now, reader: createRuleReader(pool), creator: createRuleCreator(pool) }),
-    ...attackHandlers({ pool, now, hasSpeaker: services.bgpSpeaker === true }),
+    ...attackHandlers({ pool, now, states, hasSpeaker: services.bgpSpeaker === true }),
     ...flowruleHandlers({ pool, hasSpeaker: services.bgpSpeaker === true }),
     ...filterHandlers({ pool, states, now, waitApplied: services.waitApplied }),
     ...userHandlers({ pool, keys }),
@@ -98,6 +105,12 @@ export function createApi(services: ApiServices): Api {
     ...rdnsHandlers({ pool, settled: services.rdnsSettled ?? (async () => 'not-enforced') }),
     ...rdnsZoneHandlers({ pool, secondaries: services.secondaries ?? (() => []) }),
     ...operatorHandlers({ pool }),
+    ...mitigationHandlers({
+      pool,
+      states,
+      hasSpeaker: services.bgpSpeaker === true,
+      mitigation: { flowspecBudget: services.flowspecBudget ?? defaultFlowspecBudget },
+    }),
     ...quotaHandlers({ pool }),
     ...detectionHandlers({ pool }),
     ...(services.eventStreams && eventHandlers(services.eventStreams)),
@@ -106,6 +119,8 @@ export function createApi(services: ApiServices): Api {
     ...topologyHandlers({ pool, pools, routersChanged: services.routersChanged }),
     ...tunnelHandlers({ pool, states, pools, waitApplied: services.waitApplied, now }),
   };
+  // Before the routes: a hook holds for those that come after it.
+  if (services.metrics !== undefined) registerMetrics(server.app, { ...services.metrics, ...server, pool, keys });
   const served = registerOperations(server.app, apiBase, operations, handlers, {
     ...services,
     ...server,
@@ -118,7 +133,9 @@ export function createApi(services: ApiServices): Api {
   services.mount?.(server.app);
   server.setPaths([
     ...templatesOf(apiBase, served),
-    ...['/livez', '/readyz', ...docsPaths].map((path) => pathTemplate('GET', path)),
+    ...['/livez', '/readyz', ...docsPaths, ...(services.metrics === undefined ? [] : [metricsPath])].map((path) =>
+      pathTemplate('GET', path),
+    ),
     ...(services.mounted ?? []).map(({ method, path }) => pathTemplate(method, path)),
   ]);
   return { ...server, keys, operations: served };

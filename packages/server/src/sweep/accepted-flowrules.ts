@@ -18,7 +18,7 @@ const BATCH = 100;
 const DUE = `select r.uuid::text as uuid, r.dst::text as dst, r.fields, r.held, r.held_rule::text as held_rule,
     r.fields->>'action' = 'blackhole' as is_blackhole
   from flowrule r
-  where r.origin = 'attack' and r.deletion_marked_at is null and (r.held_by is null or r.held_by = 'accept')
+  where r.origin in ('attack', 'operator') and r.deletion_marked_at is null and (r.held_by is null or r.held_by = 'accept')
     and not r.overrides_accept and (
       exists (select from firewall_rule f where f.dst && r.dst and f.origin = 'customer' and f.change_xid >= r.judged_xid)
       or (r.held_by = 'accept' and not exists (

@@ -5,6 +5,7 @@ import { detectionRows } from './matrix/detection.ts';
 import { eventRows } from './matrix/event.ts';
 import { filterRows } from './matrix/filter.ts';
 import { firewallRows } from './matrix/firewall.ts';
+import { mitigationRows } from './matrix/mitigation.ts';
 import { operatorRows } from './matrix/operator.ts';
 import { rdnsRows } from './matrix/rdns.ts';
 import { serviceRows } from './matrix/service.ts';
@@ -24,6 +25,7 @@ export function matrixRows(kit: MatrixKit): Rows {
     ...eventRows(kit),
     ...webhookRows(kit),
     ...operatorRows(kit),
+    ...mitigationRows(kit),
     ...detectionRows(kit),
     ...tunnelRows(kit),
     ...rdnsRows(kit),

@@ -7,6 +7,7 @@ import { detectionCases } from './cases/detection.ts';
 import { eventCases } from './cases/event.ts';
 import { filterCases } from './cases/filter.ts';
 import { firewallCases } from './cases/firewall.ts';
+import { mitigationCases } from './cases/mitigation.ts';
 import { operatorCases } from './cases/operator.ts';
 import { rdnsCases } from './cases/rdns.ts';
 import { serviceCases } from './cases/service.ts';
@@ -27,6 +28,7 @@ export function operationCases(api: ApiFixture, world: World): OperationCases {
     ...eventCases(kit),
     ...webhookCases(kit),
     ...operatorCases(kit),
+    ...mitigationCases(kit),
     ...detectionCases(kit),
     ...tunnelCases(kit),
     ...rdnsCases(kit),

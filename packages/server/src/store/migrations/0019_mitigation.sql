@@ -39,7 +39,7 @@ alter table flowrule
   add constraint flowrule_measure check (origin <> 'attack' or (attack_uuid is not null and purpose is not null));
 
 create index flowrule_judged on flowrule (judged_xid)
-  where origin = 'attack' and deletion_marked_at is null and (held_by is null or held_by = 'accept');
+  where origin in ('attack', 'operator') and deletion_marked_at is null and (held_by is null or held_by = 'accept');
 
 -- What somebody took back by hand: it is not made again for that attack.
 create table waived_measure (
