@@ -150,6 +150,24 @@ test('only hot destinations have profiles, those of a hot subnet together, from 
   assert.deepEqual(end(made).profiles, []);
 });
 
+test('of a flood the profile has the shares, and its sum exactly', () => {
+  const made = aggregator();
+  made.setHot('d', ['203.0.113.7']);
+  for (let i = 0; i < 40_000; i++) {
+    made.record(
+      record({ source0: i, sourcePort: i % 4 === 0 ? 123 : 53, bytes: 468, inputInterface: i % 10 === 0 ? 1 : 2 }),
+    );
+  }
+  const [profile] = end(made).profiles;
+  assert.equal(profile?.samples, 40_000);
+  const share = (of: readonly (readonly [unknown, number])[] | undefined, key: unknown) =>
+    (of?.find(([each]) => each === key)?.[1] ?? 0) / 40_000;
+  assert.ok(Math.abs(share(profile?.sourcePorts, 53) - 0.75) < 0.03);
+  assert.ok(Math.abs(share(profile?.sourcePorts, 123) - 0.25) < 0.03);
+  assert.ok(Math.abs(share(profile?.entries, 'exporter 3/1') - 0.1) < 0.02);
+  assert.ok(Math.abs((profile?.distinctSources ?? 0) / 40_000 - 1) < 0.12);
+});
+
 test('each detector has hot destinations of its own', () => {
   const made = aggregator();
   made.setHot('one', ['203.0.113.7']);

@@ -57,13 +57,14 @@ export class Aggregator {
   readonly #slots: SlotTable;
   readonly #spread = new SpreadFlows();
   readonly #hot = new HotSet();
-  readonly #profiles = new Profiles();
+  readonly #profiles: Profiles;
   readonly #samples: SampleStore;
   readonly #random: () => number;
   #space = new ProtectedSpace([]);
 
   constructor({ sampleOctets, random = Math.random }: AggregatorOptions) {
     this.#random = random;
+    this.#profiles = new Profiles(random);
     this.#samples = new SampleStore(sampleOctets, random);
     this.#slots = new SlotTable((row) => this.#findProfiles(row));
   }
