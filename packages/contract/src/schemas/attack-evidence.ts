@@ -80,6 +80,7 @@ const vectorProfile = Type.Object(
 const measure = Type.Object(
   {
     uuid: Type.String({ format: 'uuid' }),
+    purpose: Type.Optional(Type.String({ description: 'The kind of traffic that it is about, and what of it.' })),
     state: Type.Enum(['proposed', 'pending', 'active', 'failed', 'marked_for_deletion'], {
       description: 'That of the flowrule or rule. `proposed`: it is shown, and in force nowhere.',
     }),
@@ -137,7 +138,7 @@ export const attackEvidenceFields = {
         Type.Object(
           {
             vector: Type.Optional(Type.String({ description: 'The kind of traffic that it is about.' })),
-            where: Type.Optional(Type.String({ description: 'Of which enforcement: `edge`, `flowspec`, `rtbh`.' })),
+            where: Type.Optional(Type.String({ description: 'Of which enforcement: `edge` or `flowspec`.' })),
             text: Type.String(),
           },
           closed,

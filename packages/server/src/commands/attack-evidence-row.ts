@@ -3,6 +3,7 @@
  * shapes. Renders nothing; `attack-evidence.ts` writes it.
  */
 import type { TimelineEntry, VectorProfile } from '@levee/contract/detector.ts';
+import type { MeasureNote } from '@levee/core/mitigation/measure.ts';
 
 /** Of packets that one read of the attack shows. */
 export const PACKETS_SHOWN = 100;
@@ -26,13 +27,23 @@ export interface PacketRow {
   readonly header: string;
 }
 
-export interface FlowruleMeasureRow {
+interface MeasureRow {
   readonly uuid: string;
+  /** `vector: what of it`; null: an operator made it for the attack. */
+  readonly purpose: string | null;
+  readonly change_position: number;
+  readonly deleted: boolean;
+}
+
+export interface RuleMeasureRow extends MeasureRow {
+  readonly change_xid: string;
+  readonly updated_ms: number;
+}
+
+export interface FlowruleMeasureRow extends MeasureRow {
   readonly held: string | null;
   readonly failure: string | null;
   readonly applied_position: number | null;
-  readonly change_position: number;
-  readonly deleted: boolean;
 }
 
 /** Each null or empty where there is none. */
@@ -43,6 +54,9 @@ export interface EvidenceColumns {
   /** Address → name, of exporters that are configured now. */
   readonly exporters: Readonly<Record<string, string>>;
   readonly flowrule_measures: readonly FlowruleMeasureRow[];
+  readonly rule_measures: readonly RuleMeasureRow[];
+  /** What could not be said where. */
+  readonly measure_notes: readonly MeasureNote[];
 }
 
 const ms = (column: string) => `round(date_part('epoch', ${column}) * 1000)`;
@@ -63,7 +77,12 @@ export const evidenceColumns = `(select json_build_object('measured_ms', ${ms('e
       from attack_packet where attack_uuid = r.uuid
     ) p where p.place % greatest(1, ceil(p.total / ${PACKETS_SHOWN}.0)::int8) = 0), '[]') as packet_samples,
   coalesce((select json_object_agg(host(x.source), x.name) from exporter x), '{}') as exporters,
-  coalesce((select json_agg(json_build_object('uuid', f.uuid, 'held', f.held, 'failure', f.failure,
+  coalesce((select json_agg(json_build_object('uuid', f.uuid, 'purpose', f.purpose, 'held', f.held, 'failure', f.failure,
       'applied_position', f.applied_position, 'change_position', f.change_position,
       'deleted', f.deletion_marked_at is not null) order by f.sequence)
-    from flowrule f where f.attack_uuid = r.uuid), '[]') as flowrule_measures`;
+    from flowrule f where f.attack_uuid = r.uuid), '[]') as flowrule_measures,
+  coalesce((select json_agg(json_build_object('uuid', u.uuid, 'purpose', u.purpose, 'change_xid', u.change_xid::text,
+      'change_position', u.change_position, 'updated_ms', ${ms('u.updated_at')},
+      'deleted', u.deletion_marked_at is not null) order by u.sequence)
+    from firewall_rule u where u.attack_uuid = r.uuid), '[]') as rule_measures,
+  r.measure_notes`;

@@ -3,9 +3,9 @@ import type { Share, VectorProfile } from '@levee/contract/detector.ts';
 import { protocolText } from '@levee/core/firewall/protocol-traits.ts';
 import { readSample, summarise } from '@levee/core/firewall/sampled-packet.ts';
 import { tcpFlagBits, tcpFlagNames } from '@levee/core/firewall/wire.ts';
-import type { EvidenceColumns, EvidenceRow, PacketRow } from '../commands/attack-evidence-row.ts';
+import type { EvidenceColumns, EvidenceRow, PacketRow, RuleMeasureRow } from '../commands/attack-evidence-row.ts';
 import { flowruleStateOf } from './flowrule-answer.ts';
-import { timeText } from './object-answer.ts';
+import { type AppliedStates, timeText } from './object-answer.ts';
 
 const MOST_TOP = 20;
 
@@ -15,6 +15,8 @@ export interface EvidenceOf extends EvidenceColumns {
 }
 
 export interface MeasureStates {
+  /** Of rules, on the routers. */
+  readonly applied: AppliedStates;
   /** Whether a BGP speaker is configured. */
   readonly hasSpeaker: boolean;
 }
@@ -39,16 +41,28 @@ export function evidenceJson(attack: EvidenceOf, states: MeasureStates): Readonl
     })),
     packet_samples: attack.packet_samples.map((packet) => packetJson(packet, nameOf)),
     measures: {
-      flowrules: attack.flowrule_measures.map((row) => {
-        const { state, reason } = flowruleStateOf(row, states.hasSpeaker);
-        return row.deleted
-          ? { uuid: row.uuid, state: 'marked_for_deletion' }
-          : { uuid: row.uuid, state, ...(reason !== undefined && { state_reason: reason }) };
-      }),
-      firewall_rules: [],
-      notes: [],
+      flowrules: attack.flowrule_measures.map((row) => measureJson(row, flowruleStateOf(row, states.hasSpeaker))),
+      firewall_rules: attack.rule_measures.map((row) => measureJson(row, ruleState(row, states.applied))),
+      notes: attack.measure_notes,
     },
   };
+}
+
+function measureJson(
+  { uuid, purpose, deleted }: Pick<RuleMeasureRow, 'uuid' | 'purpose' | 'deleted'>,
+  { state, reason }: { readonly state: string; readonly reason?: string | undefined },
+) {
+  return {
+    uuid,
+    ...(purpose !== null && { purpose }),
+    state: deleted ? 'marked_for_deletion' : state,
+    ...(!deleted && reason !== undefined && { state_reason: reason }),
+  };
+}
+
+function ruleState({ uuid, change_xid, change_position, updated_ms, deleted }: RuleMeasureRow, applied: AppliedStates) {
+  const change = { xid: Number(change_xid), position: change_position };
+  return applied.stateOf({ uuid, change, changedMilliseconds: updated_ms, deleted });
 }
 
 /** From its start to its end, or to the last report. */

@@ -98,21 +98,32 @@ test('the read of an attack shows how it went, what its packets look like, where
     { source: '198.51.100.9', share: 0.5 },
     { source: '198.51.100.10', share: 0.25 },
   ]);
-  assert.deepEqual(attack.timings, { detect_ms: 250 });
-  assert.deepEqual(attack.measures, { flowrules: [], firewall_rules: [], notes: [] });
+  assert.equal(attack.timings.detect_ms, 250);
+  assert.ok(attack.timings.decide_ms > 0);
 });
 
-test('what came of an attack is shown with its state', async () => {
-  const uuid = await tell(detectedAttack('203.0.113.8', began));
-  const flowrule = await propose(api.database.pool, '203.0.113.8', {
-    attackUuid: uuid,
-    held: 'The policy observes only.',
-  });
+test('what came of an attack is shown with its state, and what could not be said where', async () => {
+  const dst = '203.0.113.8';
+  const body = { scope: dst, mitigation: 'edge' };
+  const policy = await api.call('createDetectionPolicy', {}, { key: api.operatorKey, body });
+  assert.equal(policy.status, 200, policy.text);
+  const uuid = await tell(detectedAttack(dst, began));
+  const flowrule = await propose(api.database.pool, dst, { attackUuid: uuid });
   const { flowrules, measures } = await read(uuid);
-  assert.deepEqual(flowrules, [flowrule.uuid]);
-  assert.deepEqual(measures.flowrules, [
-    { uuid: flowrule.uuid, state: 'proposed', state_reason: 'The policy observes only.' },
-  ]);
+  assert.deepEqual(
+    measures.flowrules.map(({ uuid }: { uuid: string }) => uuid),
+    flowrules,
+  );
+  assert.ok(flowrules.includes(flowrule.uuid));
+  for (const { state, state_reason } of measures.flowrules) assert.ok(state === 'proposed' && state_reason !== '');
+  assert.ok(measures.firewall_rules.length > 0);
+  for (const { state, state_reason, purpose } of measures.firewall_rules) {
+    assert.deepEqual([state, state_reason], ['pending', 'No router is enrolled.']);
+    assert.match(purpose, /^udp-amplification:/);
+  }
+  for (const { vector, where, text } of measures.notes) {
+    assert.ok(vector !== '' && text !== '' && ['edge', 'flowspec'].includes(where));
+  }
 });
 
 test('of a thousand packets that are kept a hundred are shown, from the first to the last moment', async () => {

@@ -11,17 +11,19 @@ import { attackJson, renderAttack, renderWholeAttack } from '../attack-answer.ts
 import { judgeAttackReport, judgeFastnetmonReport } from '../attack-report.ts';
 import type { Call, Handler, WriteHandler, Wrote } from '../call.ts';
 import { answerList, judgeList, type ListFilter, type Listing } from '../list-answer.ts';
+import type { AppliedStates } from '../object-answer.ts';
 import { isUuid } from '../uuid-text.ts';
 
 export interface AttackServices {
   readonly pool: pg.Pool;
   readonly now: () => number;
+  readonly states: AppliedStates;
   /** A BGP speaker is configured. */
   readonly hasSpeaker: boolean;
 }
 
 export function attackHandlers(services: AttackServices): Record<string, Handler> {
-  const { pool, now, hasSpeaker } = services;
+  const { pool, now, states, hasSpeaker } = services;
   const listing: Listing<AttackRow> = { chunks: (scope) => attackChunks(pool, scope), render: renderAttack };
   return {
     listAttacks: {
@@ -40,7 +42,7 @@ export function attackHandlers(services: AttackServices): Record<string, Handler
         if (!isUuid(uuid)) return refuse('not_found');
         const attack = await readAttack(executorOf(pool), call.caller, uuid);
         if (attack === undefined) return refuse('not_found');
-        return { ok: true, answer: { body: `[${renderWholeAttack(attack, { hasSpeaker })}]` } };
+        return { ok: true, answer: { body: `[${renderWholeAttack(attack, { applied: states, hasSpeaker })}]` } };
       },
     },
     readAttackPcap: {
