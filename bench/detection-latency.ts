@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { vectors } from '@levee/core/detection/vector.ts';
 import { Exporter } from '@levee/lab/exporters/exporter.ts';
-import { startReplay } from '@levee/lab/exporters/replay.ts';
+import { replayStepMs, startReplay } from '@levee/lab/exporters/replay.ts';
 import { enterNamespace } from '@levee/lab/namespace.ts';
 import { Random } from '@levee/lab/random.ts';
 import { device, RouterPath } from '@levee/lab/router-path.ts';
@@ -45,7 +45,7 @@ const traffic = labelledTraffic({
 
 const folder = mkdtempSync(join(tmpdir(), `levee-bench-latency-${process.pid}-`));
 const file = join(folder, 'traffic.pcap');
-writePcap(file, traffic.schedule.inOrder());
+writePcap(file, traffic.schedule.inOrder(), replayStepMs);
 using path = new RouterPath({ protectedPrefixes: prefixes, label: 'latency' });
 enterNamespace(path.router.name);
 const ends: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })];

@@ -1,5 +1,5 @@
 /**
- * A real FastNetMon Community (Debian package fastnetmon) beside ours: fed by sFlow, telling by its notify script when it found
+ * A real FastNetMon Community (Debian package fastnetmon) beside ours: fed by sFlow or NetFlow, telling by its notify script when it found
  * an address attacked. Set as fast as it can be: averages over one second, looked at each second, the shortest its
  * configuration takes. Must never report usage, announce or block anything.
  */
@@ -14,7 +14,10 @@ export interface FastnetmonOptions {
 }
 
 export interface Fastnetmon {
+  readonly pid: number;
+  /** For sFlow. */
   readonly port: number;
+  readonly netflowPort: number;
   /** By address: milliseconds since 1970 at which its script was called first. */
   found(): Map<string, number>;
   stop(): Promise<void>;
@@ -24,6 +27,7 @@ export async function startFastnetmon({ networks, threshold }: FastnetmonOptions
   const folder = makeFolder('fastnetmon');
   const place = (name: string): string => join(folder.path, name);
   const port = await freePort();
+  const netflowPort = await freePort();
   const script = place('notify.sh');
   const times = place('times');
   // Its arguments: address, direction, packets a second, action. What it writes on standard input is not read.
@@ -54,6 +58,9 @@ export async function startFastnetmon({ networks, threshold }: FastnetmonOptions
     sflow: 'on',
     sflow_port: port,
     sflow_host: '127.0.0.1',
+    netflow: 'on',
+    netflow_port: netflowPort,
+    netflow_host: '127.0.0.1',
     notify_script_path: script,
     monitor_local_ip_addresses: 'off',
     monitor_openvz_vps_ip_addresses: 'off',
@@ -81,7 +88,9 @@ export async function startFastnetmon({ networks, threshold }: FastnetmonOptions
     throw new Error(`${(error as Error).message}\n${said}`);
   }
   return {
+    pid: daemon.pid ?? 0,
     port,
+    netflowPort,
     found: () => {
       const found = new Map<string, number>();
       for (const line of existsSync(times) ? readFileSync(times, 'utf8').trimEnd().split('\n') : []) {

@@ -13,7 +13,7 @@ import { classify, vectors } from '@levee/core/detection/vector.ts';
 import { createDecoder } from '@levee/detector/decode/decoder.ts';
 import type { DecodeCounts, FlowRecord } from '@levee/detector/flow-record.ts';
 import { Exporter, type ExporterOptions } from '@levee/lab/exporters/exporter.ts';
-import { startReplay } from '@levee/lab/exporters/replay.ts';
+import { replayStepMs, startReplay } from '@levee/lab/exporters/replay.ts';
 import { enterNamespace, labObstacle } from '@levee/lab/namespace.ts';
 import { device, RouterPath } from '@levee/lab/router-path.ts';
 import { attackVectors, partsOfTotal } from '@levee/lab/traffic/attack.ts';
@@ -103,7 +103,7 @@ before(async () => {
         packetsPerSecond: 3000,
       })),
     });
-    writePcap(file, traffic.schedule.inOrder());
+    writePcap(file, traffic.schedule.inOrder(), replayStepMs);
     const place = { namespace: path.router, device: device.routerOutside };
     for (const [name, start] of Object.entries(exporters)) {
       const listener = new Listener();

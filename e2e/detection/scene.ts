@@ -80,16 +80,16 @@ const hosts = [
 
 export const everyVector: TrafficOptions = {
   seed: 'every vector',
-  forMs: 21_000,
+  forMs: 17_500,
   background: { hosts, packetsPerSecond: 1800 },
   crowd: { host: '198.51.100.80', fromMs: 3000, packetsPerSecond: 1600 },
-  attacks: spaced(targets, 1000),
+  attacks: spaced(targets, 800),
 };
 
 /** For exporters that tell flows when they are over. */
 export const byFlows: TrafficOptions = {
   seed: 'by flows',
-  forMs: 8000,
+  forMs: 7000,
   background: { hosts, packetsPerSecond: 1800 },
   attacks: spaced(
     [
@@ -97,7 +97,7 @@ export const byFlows: TrafficOptions = {
       ['tcp-syn', '2001:db8:1:31::1'],
       ['icmp', '198.18.32.10'],
     ],
-    1000,
+    600,
   ).map((attack) => ({ ...attack, forMs: 4000 })),
 };
 

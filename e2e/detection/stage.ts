@@ -9,7 +9,7 @@ import { type Bird, startBird } from '@levee/lab/bgp/bird.ts';
 import { freePort } from '@levee/lab/bgp/daemon.ts';
 import { type Gobgpd, startGobgpd } from '@levee/lab/bgp/gobgpd.ts';
 import type { ExporterOptions } from '@levee/lab/exporters/exporter.ts';
-import { type Replay, startReplay } from '@levee/lab/exporters/replay.ts';
+import { type Replay, replayStepMs, startReplay } from '@levee/lab/exporters/replay.ts';
 import { enterNamespace } from '@levee/lab/namespace.ts';
 import { device, RouterPath } from '@levee/lab/router-path.ts';
 import { type LabelledTraffic, labelledTraffic, type TrafficOptions } from '@levee/lab/traffic/labelled-traffic.ts';
@@ -76,7 +76,7 @@ export class Stage {
   prepare(options: TrafficOptions): PreparedTraffic {
     const traffic = labelledTraffic(options);
     const file = join(this.#folder, `${options.seed.replaceAll(' ', '-')}.pcap`);
-    writePcap(file, traffic.schedule.inOrder());
+    writePcap(file, traffic.schedule.inOrder(), replayStepMs);
     return { ...traffic, file };
   }
 

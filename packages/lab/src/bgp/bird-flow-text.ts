@@ -37,12 +37,10 @@ const numberNames: Readonly<Record<string, readonly [string, number]>> = {
   label: ['flow-label', 0xfffff],
 };
 const tcpFlagNames = ['fin', 'syn', 'rst', 'psh', 'ack', 'urg', 'ece', 'cwr'];
-const fragmentNames: Readonly<Record<string, string>> = {
-  dont_fragment: 'dont-fragment',
-  is_fragment: 'is-fragment',
-  first_fragment: 'first-fragment',
-  last_fragment: 'last-fragment',
-};
+const fragmentNames = ['dont-fragment', 'is-fragment', 'first-fragment', 'last-fragment'];
+const fragmentWords: Readonly<Record<string, string>> = Object.fromEntries(
+  fragmentNames.map((name) => [name.replace('-', '_'), name]),
+);
 
 /** `text`: `flow4 { dst 203.0.113.5/32; proto 17; sport 53,1000..2000; }` */
 export function readBirdFlow(text: string): Pick<SeenRoute, 'dst' | 'components'> {
@@ -94,29 +92,24 @@ function readAlternatives(text: string, read: (literal: string) => string[]): st
     .join(',');
 }
 
-/** `0x2/0x2`: set; `0x0/0x14`, or `!0x4/0x4` for one: none of them. Others cannot be said as alternatives of single flags. */
-function tcpFlagsOf(literal: string): string[] {
-  const [, not = '', value = '', mask = ''] = /^(!?)0x([0-9a-f]+)\/0x([0-9a-f]+)$/.exec(literal) ?? [];
-  const names = (bits: number) => tcpFlagNames.filter((_name, bit) => (bits & (1 << bit)) !== 0);
-  const bits = Number.parseInt(mask, 16);
-  const isOne = (bits & (bits - 1)) === 0;
-  if (value !== '' && value === mask && not === '') return names(bits);
-  if ((value === '0' && not === '') || (value === mask && not === '!' && isOne))
-    return names(bits).map((name) => `!${name}`);
-  throw new Error(`flags that are not known here: ${literal}`);
+const tcpFlagsOf = (literal: string) => flagsOf(literal, tcpFlagNames);
+
+/** By name where it is one bit, else as flags. */
+function fragmentsOf(literal: string): string[] {
+  const [, not = '', word = ''] = /^(!?)([a-z_]+)$/.exec(literal) ?? [];
+  const name = fragmentWords[word];
+  return name === undefined ? flagsOf(literal, fragmentNames) : [`${not}${name}`];
 }
 
-function fragmentsOf(literal: string): string[] {
-  const isUnset = literal.startsWith('!');
-  const words = literal
-    .replace(/^!/, '')
-    .replace(/^\((.*)\)$/, '$1')
-    .split(/ \|\| |,|&/);
-  return words.map((word) => {
-    const name = fragmentNames[word];
-    if (name === undefined) throw new Error(`a fragment condition that is not known here: ${literal}`);
-    return isUnset ? `!${name}` : name;
-  });
+/** `0x2/0x2`: set; `0x0/0x14`, or `!0x4/0x4` for one: none of them. Others cannot be said as alternatives of single flags. */
+function flagsOf(literal: string, names: readonly string[]): string[] {
+  const [, not = '', value = '', mask = ''] = /^(!?)0x([0-9a-f]+)\/0x([0-9a-f]+)$/.exec(literal) ?? [];
+  const bits = Number.parseInt(mask, 16);
+  const found = names.filter((_name, bit) => (bits & (1 << bit)) !== 0);
+  const isOne = (bits & (bits - 1)) === 0;
+  if (value !== '' && value === mask && not === '') return found;
+  if ((value === '0' && not === '') || (value === mask && not === '!' && isOne)) return found.map((name) => `!${name}`);
+  throw new Error(`flags that are not known here: ${literal}`);
 }
 
 /** `lines`: those under a route. */

@@ -11,8 +11,11 @@ const microsecondMagic = 0xa1b2c3d4;
 const ethernet = 1;
 const longestFrame = 65_535;
 
-/** Times count from 1970; `frames` must be in order. Answers how many were written. */
-export function writePcap(path: string, frames: Iterable<TimedFrame>): number {
+/**
+ * Times count from 1970; `frames` must be in order. `stepMs`: times are rounded down to multiples of it, so that many have the
+ * same. Answers how many were written.
+ */
+export function writePcap(path: string, frames: Iterable<TimedFrame>, stepMs = 0): number {
   const file = openSync(path, 'w');
   try {
     const block = new Uint8Array(1 << 20);
@@ -29,7 +32,7 @@ export function writePcap(path: string, frames: Iterable<TimedFrame>): number {
         writeSync(file, block, 0, used);
         used = 0;
       }
-      const microseconds = Math.round(atMs * 1000);
+      const microseconds = Math.round((stepMs > 0 ? atMs - (atMs % stepMs) : atMs) * 1000);
       view.setUint32(used, Math.floor(microseconds / 1e6), true);
       view.setUint32(used + 4, microseconds % 1e6, true);
       view.setUint32(used + 8, frame.length, true);
