@@ -14,8 +14,10 @@ import { startRdnsReconciler } from './backends/rdns/reconciler.ts';
 import { createDispatcher } from './backends/webhook/dispatcher.ts';
 import type { ResolveHost } from './backends/webhook/resolve-host.ts';
 import { createTargetJudge } from './backends/webhook/target.ts';
+import { defaultFlowspecBudget } from './commands/mitigate-attack.ts';
 import { startDetectors } from './detectors/detectors.ts';
 import { detectorPaths } from './detectors/routes.ts';
+import { createAttackTimings } from './events/attack-timings.ts';
 import { startEvents } from './events/events.ts';
 import { createApi } from './http/api.ts';
 import { eventRenderers } from './http/event-objects.ts';
@@ -42,6 +44,8 @@ export interface ServerConfig {
   readonly innerPools?: InnerPools | undefined;
   /** How long the audit log keeps its entries; absent: for ever. */
   readonly auditKeepDays?: number | undefined;
+  /** FlowSpec routes that may be announced at once; absent: the usual budget. */
+  readonly flowspecBudget?: number | undefined;
   /** `address:port` of resolvers for forward confirmation; absent: the system's. */
   readonly dnsResolvers?: readonly string[] | undefined;
   /** Absent: no embedded DNS server. */
@@ -125,12 +129,23 @@ async function start(
     logError: (error, message) => log.error({ err: error }, message),
   });
   const wake = () => tail.wake();
-  const sweeper = startSweeper(database.pool, { committed: wake, log: tell, auditKeepDays: config.auditKeepDays });
+  const { flowspecBudget = defaultFlowspecBudget } = config;
+  const { auditKeepDays } = config;
+  const sweeper = startSweeper(database.pool, { committed: wake, log: tell, auditKeepDays, flowspecBudget });
   undo.push(() => sweeper.stop());
   const leave = agents.registry.onChange(() => sweeper.wake());
+  // A flowrule may be in the way of what a rule accepts from now on.
+  const leaveTail = tail.subscribe({
+    changes({ upsert }) {
+      const accepts = [...upsert.values()].some(({ fields }) => fields.includes('"action":"accept"'));
+      if (accepts) sweeper.wake();
+    },
+    gap: () => sweeper.wake(),
+  });
 
   const detectors = startDetectors(database, tail, {
     committed: wake,
+    mitigation: { flowspecBudget },
     log: tell,
     logError: (error, message) => log.error({ err: error }, message),
   });
@@ -144,12 +159,14 @@ async function start(
 
   const judge = createTargetJudge({ allow: config.webhookAllow, resolve: config.resolveHost });
   const webhooks = createDispatcher({ pool: database.pool, judge });
+  const { registry, view } = agents;
+  const timings = createAttackTimings({ pool: database.pool, tail, registry, view, committed: wake });
   const events = startEvents(database, {
     tail,
     registry: agents.registry,
     view: agents.view,
     renderers: eventRenderers({ pool: database.pool, states: agents.view, hasSpeaker: false }),
-    tasks: webhooks.tasks,
+    tasks: [...webhooks.tasks, timings],
     log: tell,
   });
 
@@ -167,7 +184,13 @@ async function start(
     operatorKey: config.operatorKey,
     trustedProxies: config.trustedProxies,
     rateLimit: config.rateLimit,
+    flowspecBudget,
     innerPools: config.innerPools,
+    metrics: {
+      tail,
+      registry: agents.registry,
+      streams: () => ({ routers: agents.hub.streams, detectors: detectors.streams.count }),
+    },
     isReady: async () => (await database.pool.query('select 1')).rowCount === 1,
     mount(app) {
       agents.mount(app);
@@ -180,6 +203,7 @@ async function start(
   // Before the listeners close, which wait for open answers: a stream is one that never ends by itself.
   undo.push(async () => {
     leave();
+    leaveTail();
     await events.stop();
     await Promise.all([rdns.stop(), forwardChecks.stop()]);
     await Promise.all([agents.stop(), detectors.stop()]);

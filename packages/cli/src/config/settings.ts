@@ -118,6 +118,13 @@ export const settings = {
     ['serve'],
     'How long the audit log keeps its entries.',
   ),
+  flowspecBudget: setting(
+    'flowspec_budget',
+    wholeNumber(0, 1_000_000),
+    1000,
+    ['serve'],
+    'How many FlowSpec routes may be announced at once, of all attacks together: what the routers have room for. Beyond it one route on a subnet stands in for several attacks, or the destination is given up where its policy allows that.',
+  ),
   dataDirectory: setting(
     'data_dir',
     path,

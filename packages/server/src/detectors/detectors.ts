@@ -4,6 +4,7 @@
  */
 import type { FastifyInstance } from 'fastify';
 import { executorOf } from '../commands/executor.ts';
+import type { MitigationSettings } from '../commands/mitigate-attack.ts';
 import { saveAnswer } from '../commands/sample-exchange.ts';
 import type { ChangeTail } from '../store/change-tail.ts';
 import type { Database } from '../store/database.ts';
@@ -24,6 +25,8 @@ export interface Detectors {
 
 export interface DetectorsOptions {
   readonly heartbeatSeconds?: number;
+  /** Absent: the usual one. */
+  readonly mitigation?: MitigationSettings;
   /** Something was committed. */
   readonly committed: () => void;
   readonly log?: (message: string) => void;
@@ -54,8 +57,7 @@ export function startDetectors(
       for (const { kind, objectUuid } of [...entries, ...unsettled]) {
         if (kind !== 'detector') continue;
         trusted.clear();
-        // One that is still there comes back.
-        streams.drop(objectUuid);
+        streams.recheck(objectUuid, async (keyHash) => (await detectorByKey(pool, keyHash)) !== undefined);
       }
     },
     gap: () => trusted.clear(),
@@ -73,9 +75,9 @@ export function startDetectors(
           if (detector !== undefined) trusted.set(keyHash, { detector, until });
           return detector;
         },
-        openStream: (response, detector) => streams.open(response, detector),
+        openStream: (response, detector, keyHash) => streams.open(response, detector, keyHash),
         async take(detector, report) {
-          const { answer, wrote } = await takeReport(pool, detector.uuid, report, new Date());
+          const { answer, wrote } = await takeReport(pool, detector.uuid, report, new Date(), options.mitigation);
           if (wrote) options.committed();
           return answer;
         },
