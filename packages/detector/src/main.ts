@@ -10,6 +10,7 @@ import { parseEndpoints } from '@levee/follow/endpoint.ts';
 import { createLocalBus } from './bus/local.ts';
 import type { CollectorStatus } from './bus/port.ts';
 import { type RunningCollector, startCollector } from './collect/collector.ts';
+import { LOCAL_EXPORTER } from './collect/exporter.ts';
 import { mergeExporters } from './collect/merge-exporters.ts';
 import { type DetectorConfig, keyFileName, REPORT_MILLISECONDS } from './config.ts';
 import { startDetection } from './detect/detection.ts';
@@ -108,7 +109,11 @@ export async function startDetector(config: DetectorConfig): Promise<DetectorHan
     for (const [name, { atMs }] of collectors) {
       if (clock.now() - atMs > COLLECTOR_GONE_MILLISECONDS) collectors.delete(name);
     }
-    link.account(mergeExporters([...collectors.values()].map(({ status }) => status.exporters)));
+    const all = mergeExporters([...collectors.values()].map(({ status }) => status.exporters));
+    // Those that are taken without being configured have no uuid that the control plane knows.
+    link.account(
+      all.map(({ uuid, ...rest }) => (uuid === undefined || uuid === LOCAL_EXPORTER ? rest : { ...rest, uuid })),
+    );
   };
   account();
   const timer = setInterval(account, config.intervals?.reportMilliseconds ?? REPORT_MILLISECONDS);

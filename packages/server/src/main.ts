@@ -44,6 +44,8 @@ export interface ServerConfig {
   readonly innerPools?: InnerPools | undefined;
   /** How long the audit log keeps its entries; absent: for ever. */
   readonly auditKeepDays?: number | undefined;
+  /** How long timelines, packets and profiles of attacks are kept; absent: for ever, as far as there is room. */
+  readonly attackKeepDays?: number | undefined;
   /** FlowSpec routes that may be announced at once; absent: the usual budget. */
   readonly flowspecBudget?: number | undefined;
   /** `address:port` of resolvers for forward confirmation; absent: the system's. */
@@ -130,8 +132,14 @@ async function start(
   });
   const wake = () => tail.wake();
   const { flowspecBudget = defaultFlowspecBudget } = config;
-  const { auditKeepDays } = config;
-  const sweeper = startSweeper(database.pool, { committed: wake, log: tell, auditKeepDays, flowspecBudget });
+  const { auditKeepDays, attackKeepDays } = config;
+  const sweeper = startSweeper(database.pool, {
+    committed: wake,
+    log: tell,
+    auditKeepDays,
+    attackKeepDays,
+    flowspecBudget,
+  });
   undo.push(() => sweeper.stop());
   const leave = agents.registry.onChange(() => sweeper.wake());
   // A flowrule may be in the way of what a rule accepts from now on.

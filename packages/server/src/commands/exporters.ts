@@ -28,7 +28,7 @@ export interface ExporterFields {
   readonly interfaces?: readonly number[] | null | undefined;
 }
 
-const columns = `e.uuid::text as uuid, e.name, host(e.source) as source, e.sampling, e.interfaces,
+const columns = `e.uuid::text as uuid, e.name, host(e.source) as source, e.sampling, to_json(e.interfaces) as interfaces,
   ${milliseconds('e.created_at')} as created_ms, ${milliseconds('e.updated_at')} as updated_ms`;
 const logged = `logged as (insert into change (kind, object_uuid) select 'exporter', uuid from e)`;
 

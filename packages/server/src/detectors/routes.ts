@@ -12,7 +12,7 @@ import { type Parsed, parseDetectorReport, parseSamplesAnswer } from './parse-re
 
 export interface DetectorRouteServices {
   byKeyHash(keyHash: string): Promise<KnownDetector | undefined>;
-  openStream(reply: FastifyReply['raw'], detector: KnownDetector): void;
+  openStream(reply: FastifyReply['raw'], detector: KnownDetector, keyHash: string): void;
   take(detector: KnownDetector, report: DetectorReport): Promise<DetectorReportAnswer>;
   takeSamples(detector: KnownDetector, answer: SamplesAnswer): Promise<void>;
   readonly logError: (error: unknown, message: string) => void;
@@ -31,21 +31,27 @@ const SAMPLES_MAXIMUM_BYTES = 8 * 1024 * 1024;
 /** Of one detector, being read or stored: it sends one at a time; a second one covers an answer that was lost. */
 const REPORTS_AT_ONCE = 2;
 
+interface Caller {
+  readonly detector: KnownDetector;
+  /** Hex. */
+  readonly keyHash: string;
+}
+
 export function registerDetectorRoutes(app: FastifyInstance, services: DetectorRouteServices): void {
   /** Whose request it is; known before a byte of the body is read. */
-  const callers = new WeakMap<FastifyRequest, KnownDetector>();
+  const callers = new WeakMap<FastifyRequest, Caller>();
   const reporting = new Map<string, number>();
   const turns = new Map<string, Promise<unknown>>();
 
   const authenticated = async (request: FastifyRequest, reply: FastifyReply) => {
     await guarded(services, reply, async () => {
-      const detector = await authenticate(services, request);
-      if (detector === undefined) refuseKey(reply);
-      else callers.set(request, detector);
+      const caller = await authenticate(services, request);
+      if (caller === undefined) refuseKey(reply);
+      else callers.set(request, caller);
     });
   };
   const oneByOne = async (request: FastifyRequest, reply: FastifyReply) => {
-    const uuid = callers.get(request)?.uuid;
+    const uuid = callers.get(request)?.detector.uuid;
     if (uuid === undefined) return;
     const others = reporting.get(uuid) ?? 0;
     if (others >= REPORTS_AT_ONCE) {
@@ -77,7 +83,7 @@ export function registerDetectorRoutes(app: FastifyInstance, services: DetectorR
   ) => {
     return (request: FastifyRequest, reply: FastifyReply) =>
       guarded(services, reply, async () => {
-        const detector = callers.get(request);
+        const detector = callers.get(request)?.detector;
         if (detector === undefined) return refuseKey(reply);
         const parsed = parse(request.body);
         if (!parsed.ok) return refuse(reply, 400, 'validation_failed', parsed.message, { field: parsed.field });
@@ -87,10 +93,10 @@ export function registerDetectorRoutes(app: FastifyInstance, services: DetectorR
 
   app.get('/detector/v1/stream', { onRequest: authenticated }, (request, reply) =>
     guarded(services, reply, async () => {
-      const detector = callers.get(request);
-      if (detector === undefined) return refuseKey(reply);
+      const caller = callers.get(request);
+      if (caller === undefined) return refuseKey(reply);
       reply.hijack();
-      services.openStream(reply.raw, detector);
+      services.openStream(reply.raw, caller.detector, caller.keyHash);
     }),
   );
   app.post(
@@ -127,13 +133,12 @@ async function guarded(
   }
 }
 
-async function authenticate(
-  services: DetectorRouteServices,
-  request: FastifyRequest,
-): Promise<KnownDetector | undefined> {
+async function authenticate(services: DetectorRouteServices, request: FastifyRequest): Promise<Caller | undefined> {
   const [scheme, key = ''] = (request.headers.authorization ?? '').split(' ');
   if (scheme?.toLowerCase() !== 'bearer' || parseKeyRole(key) !== 'detector') return undefined;
-  return services.byKeyHash(createHash('sha256').update(key).digest('hex'));
+  const keyHash = createHash('sha256').update(key).digest('hex');
+  const detector = await services.byKeyHash(keyHash);
+  return detector && { detector, keyHash };
 }
 
 function refuseKey(reply: FastifyReply): void {

@@ -13,11 +13,11 @@ import type { SettingsFeed } from './settings-feed.ts';
 export interface DetectorStreams {
   readonly count: number;
   /** Takes the response over, headers unsent. */
-  open(response: ServerResponse, detector: KnownDetector): void;
+  open(response: ServerResponse, detector: KnownDetector, keyHash: string): void;
   /** To all that are connected here. */
   send(message: DetectorStreamMessage): void;
-  /** Ends the streams of one that was removed, or has another key. */
-  drop(detectorUuid: string): void;
+  /** Ends those streams of the detector whose key is no longer good. */
+  recheck(detectorUuid: string, isGood: (keyHash: string) => Promise<boolean>): void;
   stop(): void;
 }
 
@@ -33,7 +33,10 @@ const BASELINES_TOLD = 200_000;
 const BASELINES_PER_LINE = 5_000;
 
 export function createDetectorStreams(pool: pg.Pool, feed: SettingsFeed, options: StreamsOptions): DetectorStreams {
-  const open = new Map<ServerResponse, { readonly detector: KnownDetector; begun: boolean }>();
+  const open = new Map<
+    ServerResponse,
+    { readonly detector: KnownDetector; readonly keyHash: string; begun: boolean }
+  >();
   const lineOf = (message: DetectorStreamMessage) => `${JSON.stringify(message)}\n`;
 
   const write = (response: ServerResponse, line: string): void => {
@@ -69,8 +72,8 @@ export function createDetectorStreams(pool: pg.Pool, feed: SettingsFeed, options
     get count() {
       return open.size;
     },
-    open(response, detector) {
-      open.set(response, { detector, begun: false });
+    open(response, detector, keyHash) {
+      open.set(response, { detector, keyHash, begun: false });
       response.useChunkedEncodingByDefault = false;
       response.shouldKeepAlive = false;
       response.writeHead(200, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' });
@@ -85,8 +88,15 @@ export function createDetectorStreams(pool: pg.Pool, feed: SettingsFeed, options
       });
     },
     send: sendAll,
-    drop(detectorUuid) {
-      for (const [response, { detector }] of open) if (detector.uuid === detectorUuid) response.destroy();
+    recheck(detectorUuid, isGood) {
+      for (const [response, { detector, keyHash }] of open) {
+        if (detector.uuid !== detectorUuid) continue;
+        // While that cannot be told it stays: what it may know it knows already.
+        isGood(keyHash).then(
+          (good) => good || response.destroy(),
+          () => {},
+        );
+      }
     },
     stop() {
       leave();

@@ -32,7 +32,7 @@ const POLICIES = `select p.uuid::text as uuid, ${policyRank} as rank, p.settings
   where p.subnet is null or exists (select from subnet s where s.role = 'provider' and s.subnet && p.subnet)
   order by p.sequence`;
 
-const EXPORTERS = `select uuid::text as uuid, name, host(source) as source, sampling, interfaces
+const EXPORTERS = `select uuid::text as uuid, name, host(source) as source, sampling, to_json(interfaces) as interfaces
   from exporter order by sequence`;
 
 /** Throws what the driver throws; in a statement each, so a change between them is told by the next reading. */

@@ -89,3 +89,6 @@ create trigger subnet_given after insert on subnet referencing new table as move
   for each statement execute function note_subnet_change();
 create trigger subnet_taken after delete on subnet referencing old table as moved
   for each statement execute function note_subnet_change();
+
+-- What detectors take over, and what is counted of attacks every few seconds.
+create index attack_ongoing on attack (source, external_id) where ended_at is null;
