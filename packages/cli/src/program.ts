@@ -14,6 +14,7 @@ const controlSettings: readonly SettingName[] = [
   'trustedProxies',
   'rateLimit',
   'auditKeepDays',
+  'attackKeepDays',
   'flowspecBudget',
   'dnsListen',
   'dnsAnswersPerSecond',

@@ -194,6 +194,7 @@ describe('refused', () => {
     ['tunnelInnerIpv4', ['10.0.0.1/24', '10.0.0.0/31', '10.0.0.0', 'fd00::/48', '10.0.0.0/8,10.1.0.0/16']],
     ['tunnelInnerIpv6', ['fd00::/127', '10.0.0.0/8', 'fd00::1/48']],
     ['auditKeepDays', ['0', 'off', '-3', '365d']],
+    ['attackKeepDays', ['0', 'off', '365d']],
   ];
   for (const [name, values] of bad) {
     test(`values of ${settings[name].environment} that mean nothing`, () => {

@@ -118,6 +118,13 @@ export const settings = {
     ['serve'],
     'How long the audit log keeps its entries.',
   ),
+  attackKeepDays: setting(
+    'attack_keep_days',
+    wholeNumber(1, 36_500),
+    365,
+    ['serve'],
+    'How long the timeline, the sampled packets and the profile of an attack are kept after its end. The attack itself stays. Of all attacks together at most 5 million rows are kept: the oldest go first.',
+  ),
   flowspecBudget: setting(
     'flowspec_budget',
     wholeNumber(0, 1_000_000),

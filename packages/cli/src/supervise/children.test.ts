@@ -16,6 +16,7 @@ const given: Readonly<Record<SettingName, string>> = {
   trustedProxies: '127.0.0.1,10.0.0.0/8',
   rateLimit: 'off',
   auditKeepDays: '30',
+  attackKeepDays: '30',
   flowspecBudget: '50',
   dataDirectory: '/elsewhere',
   databaseUrl: 'postgres://levee@db.example.net/levee',

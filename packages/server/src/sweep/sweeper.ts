@@ -9,6 +9,7 @@ import { pruneChanges } from '../store/change-log.ts';
 import { inTransaction } from '../store/transaction.ts';
 import { applyUndo, type UndoEntry } from '../store/undo.ts';
 import { judgeFlowrules } from './accepted-flowrules.ts';
+import { pruneEvidence } from './attack-retention.ts';
 import { pruneAudit } from './audit-retention.ts';
 import { EARLIEST_EXPIRY, markExpired, removeGone } from './marked-objects.ts';
 import { removeAccounts } from './removed-accounts.ts';
@@ -29,6 +30,8 @@ export interface SweeperOptions {
   readonly forgetEveryMilliseconds?: number;
   /** Absent: the audit log is kept for ever. */
   readonly auditKeepDays?: number | undefined;
+  /** What is kept of attacks that ended, beside the attacks; absent: for ever, as far as there is room. */
+  readonly attackKeepDays?: number | undefined;
   /** FlowSpec routes that may be announced at once; absent: any number. */
   readonly flowspecBudget?: number | undefined;
 }
@@ -60,6 +63,7 @@ export function startSweeper(pool: pg.Pool, options: SweeperOptions): Sweeper {
         if (Date.now() >= forgetAt) {
           await forgetOld(pool);
           if (options.auditKeepDays !== undefined) await pruneAudit(pool, options.auditKeepDays);
+          await pruneEvidence(pool, options.attackKeepDays);
           forgetAt = Date.now() + forgetEvery;
         }
         sleep = Math.min(longest, await millisecondsUntilDue(pool));
