@@ -266,6 +266,28 @@ test("measures are no customer's: no quota counts them, no set replaces them, no
   assert.deepEqual(live(await rulesOn(dst)), [], 'it is not made again for this attack');
 });
 
+test('measures are explained as what they are, and come after what any rule accepts, however low its priority', async () => {
+  const dst = nextAddress();
+  await policy(dst, { mitigation: 'edge' });
+  const attack = await tell(detectedAttack(dst, began));
+  const [rule] = await rulesOn(dst);
+  const packet = { dst, src: '9.9.9.9', protocol: 'udp', port: { src: 53, dst: 4000 }, statetype: 'new' };
+  const explain = async () => (await api.call('explainPacket', {}, { key: user.key, body: packet })).body;
+  const dropped = await explain();
+  assert.deepEqual([dropped.verdict, dropped.decided_by], ['drop', rule.uuid]);
+  assert.equal(dropped.trail[0].attack_uuid, attack);
+  assert.match(dropped.trail[0].message, new RegExp(`a measure against the attack ${attack}`));
+  const accept = await create({
+    dst,
+    protocol: 'udp',
+    action: 'accept',
+    src: { start: '9.9.9.9' },
+    priority: 2147483647,
+  });
+  const accepted = await explain();
+  assert.deepEqual([accepted.verdict, accepted.decided_by], ['accept', accept.uuid]);
+});
+
 test('measures go with the addresses, and whoever holds them next has its own', async () => {
   const dst = '198.51.100.7';
   const former = await api.user(provider, ['198.51.100.0/28']);

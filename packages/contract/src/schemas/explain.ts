@@ -37,6 +37,9 @@ const explainedEntry = Type.Object(
     uuid: Type.Optional(Type.String()),
     priority: Type.Optional(Type.Integer()),
     action: Type.Optional(Type.Enum([...ruleActions], { description: 'Of a rule.' })),
+    attack_uuid: Type.Optional(
+      Type.String({ format: 'uuid', description: 'Of a rule that is a measure against an attack.' }),
+    ),
     filter: Type.Optional(Type.Integer({ description: "Of a filter: its kind's id." })),
     kind: Type.Optional(Type.String({ description: "Of a filter: its kind's name." })),
     matched: Type.Boolean({ description: 'Whether it is about such packets; a filter: whether it looks at them.' }),

@@ -192,6 +192,8 @@ export type ExplainedEntry =
       readonly uuid: string;
       readonly priority: number;
       readonly action: Rule['action'];
+      /** It is a measure against this attack. */
+      readonly attack_uuid?: string;
       readonly matched: boolean;
       /** A mismatch or an effect, for programs. */
       readonly code: string;
@@ -271,9 +273,11 @@ function explainStep(step: TrailEntry, packet: Packet): ExplainedEntry {
     const { uuid, priority, kind } = step.filter;
     return { uuid, priority, filter: kind.id, kind: kind.name, matched, code, message: renderFilterStep(step, packet) };
   }
-  const { uuid, priority, action } = step.rule;
+  const { uuid, priority, action, attackUuid } = step.rule;
   const message = step.matched
     ? renderEffect(step.effect, step.rule)
     : renderMismatch(step.mismatch, step.rule, packet);
-  return { uuid, priority, action, matched, code, message };
+  const rule = { uuid, priority, action, matched, code, message };
+  if (attackUuid === undefined) return rule;
+  return { ...rule, attack_uuid: attackUuid, message: `${message}; a measure against the attack ${attackUuid}` };
 }

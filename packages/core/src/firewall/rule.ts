@@ -36,6 +36,8 @@ export interface Rule {
   readonly packetType?: PacketType;
   readonly connectionState?: ConnectionState;
   readonly disabled: boolean;
+  /** Of a measure against an attack, where it is known; packets are judged without it. */
+  readonly attackUuid?: string;
 }
 
 /** Packets that may pass at once under a limit: a tenth of a second's worth, at least five. */

@@ -19,10 +19,10 @@ import { mayRead } from './read-rules.ts';
 const coveringStatement = {
   name: 'entries_covering',
   text: `select 'rule' as what, uuid::text as uuid, sequence, owner_uuid::text as owner_uuid,
-      provider_uuid::text as provider_uuid, fields
+      provider_uuid::text as provider_uuid, fields, attack_uuid::text as attack_uuid
     from firewall_rule where dst >>= $1::cidr and deletion_marked_at is null
     union all
-    select 'filter', uuid::text, sequence, owner_uuid::text, provider_uuid::text, fields
+    select 'filter', uuid::text, sequence, owner_uuid::text, provider_uuid::text, fields, null
     from filter where dst >>= $1::cidr and deletion_marked_at is null`,
 };
 
@@ -33,6 +33,8 @@ export interface CoveringRow {
   readonly owner_uuid: string;
   readonly provider_uuid: string;
   readonly fields: unknown;
+  /** Of a measure against an attack. */
+  readonly attack_uuid?: string | null;
 }
 
 export async function explainPacket(executor: Executor, caller: Caller, packet: Packet): Promise<Outcome<Explanation>> {
@@ -55,10 +57,10 @@ export async function explainPacket(executor: Executor, caller: Caller, packet: 
 }
 
 /** Undefined: a filter of a kind that a newer release knows. Nothing here enforces it. */
-export function parseCovering({ what, uuid, sequence, fields }: CoveringRow): Entry | undefined {
+export function parseCovering({ what, uuid, sequence, fields, attack_uuid }: CoveringRow): Entry | undefined {
   if (what === 'rule') {
     const parsed = parseStoredRule(fields, { uuid, sequence });
-    if (parsed.ok) return parsed.rule;
+    if (parsed.ok) return attack_uuid ? { ...parsed.rule, attackUuid: attack_uuid } : parsed.rule;
   } else {
     const parsed = parseFilter(fields, { uuid, sequence });
     if (parsed.ok) return parsed.filter;
