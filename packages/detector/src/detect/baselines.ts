@@ -15,8 +15,8 @@ import { type Traffic, tagOf } from './traffic.ts';
 
 /** Keys; each takes some 2 KB. */
 export const MOST_BASELINES = 20_000;
-/** Of less of an hour nothing is learnt. */
-const leastSlots = (15 * 60_000) / 250;
+/** From less of an hour nothing is learnt. */
+const leastSlots = (5 * 60_000) / 250;
 const none = -1;
 
 interface Row {

@@ -167,6 +167,11 @@ export class Rig {
     this.nowMs = Math.max(this.nowMs, ms);
   }
 
+  /** Another than `tell` has told of so much time. */
+  advance(milliseconds: number): void {
+    this.#slotMs += milliseconds;
+  }
+
   /** Leaves out so much time, in which no collector tells anything. */
   skip(milliseconds: number): void {
     this.#slotMs += Math.floor(milliseconds / SLOT_MILLISECONDS) * SLOT_MILLISECONDS;
