@@ -311,6 +311,19 @@ test('measures go with the addresses, and whoever holds them next has its own', 
   assert.deepEqual([route.uuid, route.attack_uuid], [kept.uuid, uuid], 'the same route, without a gap');
 });
 
+test("measures of a provider become the user's whom it gives the addresses, without a gap", async () => {
+  const dst = '198.51.100.140';
+  await policy(dst, { mitigation: 'edge' });
+  const detected = detectedAttack(dst, began);
+  await tell(detected);
+  const [rule] = live(await rulesOn(dst, provider.key));
+  const next = await api.user(provider, ['198.51.100.128/26']);
+  const uuid = await tell({ ...detected, phase: 'changed', measured: { ...detected.measured, at_ms: Date.now() } });
+  assert.deepEqual(live(await rulesOn(dst, provider.key)), []);
+  const [same] = live(await rulesOn(dst, next.key));
+  assert.deepEqual([same.uuid, same.attack_uuid, same.owner_uuid], [rule.uuid, uuid, next.uuid]);
+});
+
 test('beyond the budget one route stands in for several attacks, else the destination is given up where that is allowed', async () => {
   const [first, second, third] = ['198.51.100.64', '198.51.100.65', '198.51.100.66'] as const;
   const holder = await api.user(provider, ['198.51.100.64/26']);

@@ -110,14 +110,14 @@ export async function mitigateAttack(
   const settled = settleMeasures(attackCase, wanted, standing.routes, standing.rules);
   const until = new Date(now.getTime() + LEASE_MILLISECONDS);
   if (isTooSoon(state.measures_ms, now, detected, standing, state.mitigation, settings.mitigation)) {
-    return renew(executor, attack, standing, keepAll(settled, standing), until, now);
+    return renew(executor, attack, standing, keepAll(settled, standing), place, until, now);
   }
   const done = await write(executor, attack, settled, place, {
     overridesAccept: settings.override_accept,
     judgedXid,
     until,
   });
-  await renew(executor, attack, standing, settled, until, now);
+  await renew(executor, attack, standing, settled, place, until, now);
   if (done.length === 0) return;
   const mitigation = higher(state.mitigation, await strongest(executor, attack.uuid));
   const told = done.map(({ action, descr }) => ({ at: now.toISOString(), action, descr: descr.slice(0, 255) }));
@@ -253,6 +253,7 @@ async function renew(
   attack: AttackRow,
   { routes, rules }: StandingMeasures,
   { flowrules, edge }: Settled,
+  place: OwnersPlace | undefined,
   until: Date,
   now: Date,
 ): Promise<void> {
@@ -265,8 +266,8 @@ async function renew(
   const dueRoutes = routes.filter((row) => row.isOwn && kept.has(row.uuid) && isDue(row));
   const dueRules = rules.filter((row) => !gone.has(row.uuid) && isDue(row));
   const uuids = (rows: readonly { readonly uuid: string }[]) => rows.map(({ uuid }) => uuid);
-  await refreshMeasures(executor, 'flowrule', uuids(dueRoutes), attack, until);
-  await refreshMeasures(executor, 'firewall_rule', uuids(dueRules), attack, until);
+  const due = { routes: uuids(dueRoutes), rules: uuids(dueRules), subnet: place?.subnet };
+  await refreshMeasures(executor, attack, due, until);
 }
 
 const strongestStatement = {

@@ -50,14 +50,14 @@ const rulesStatement = {
   text: `select r.uuid::text as uuid, r.purpose, r.fields as canonical, r.attack_uuid::text as attack_uuid,
       ${milliseconds('r.expires_at')} as expires_ms
     from firewall_rule r
-    where r.origin = 'attack' and r.deletion_marked_at is null and r.owner_uuid = $3 and ${ofAttack}
+    where r.origin = 'attack' and r.deletion_marked_at is null and ${ofAttack}
     order by r.sequence for update`,
 };
 
 export async function loadStandingMeasures(executor: Executor, attack: AttackRow): Promise<StandingMeasures> {
-  const { uuid, dst, owner_uuid } = attack;
+  const { uuid, dst } = attack;
   const routes = await executor.rows<StandingRouteRow>(routesStatement, [uuid, dst]);
-  const rules = await executor.rows<StandingRuleRow>(rulesStatement, [uuid, dst, owner_uuid]);
+  const rules = await executor.rows<StandingRuleRow>(rulesStatement, [uuid, dst]);
   return { routes, rules };
 }
 

@@ -128,22 +128,27 @@ export async function holdFlowrule(
   return (await executor.rows(holdStatement, values)).length > 0;
 }
 
-/** When they go of themselves is no news to routers and peers: no entry in the change log. */
-const keepStatement = (kind: 'firewall_rule' | 'flowrule') => ({
-  name: `measures_expire_${kind}`,
-  text: `update ${kind} r set expires_at = $2, attack_uuid = $3, owner_uuid = $4 where r.uuid = any($1::uuid[])`,
-});
-const keepStatements = { firewall_rule: keepStatement('firewall_rule'), flowrule: keepStatement('flowrule') };
+/** When they go of themselves, and whose they are, is no news to routers and peers: no entry in the change log. */
+const refreshFlowrulesStatement = {
+  name: 'measures_refresh_flowrules',
+  text: `update flowrule r set expires_at = $2, attack_uuid = $3, owner_uuid = $4 where r.uuid = any($1::uuid[])`,
+};
+const refreshRulesStatement = {
+  name: 'measures_refresh_rules',
+  text: `update firewall_rule r set expires_at = $2, attack_uuid = $3, owner_uuid = $4, subnet = $5
+    where r.uuid = any($1::uuid[])`,
+};
 
-/** Those that stay: until when, and of which attack they are from now on. */
+/** Those that stay: until when, and of which attack and holder they are from now on. `subnet`: the holder's grant. */
 export async function refreshMeasures(
   executor: Executor,
-  kind: 'firewall_rule' | 'flowrule',
-  uuids: readonly string[],
   attack: AttackRow,
+  { routes, rules, subnet }: { routes: readonly string[]; rules: readonly string[]; subnet: string | undefined },
   expiresAt: Date,
 ): Promise<void> {
-  if (uuids.length > 0) await executor.rows(keepStatements[kind], [uuids, expiresAt, attack.uuid, attack.owner_uuid]);
+  const whose = [expiresAt, attack.uuid, attack.owner_uuid];
+  if (routes.length > 0) await executor.rows(refreshFlowrulesStatement, [routes, ...whose]);
+  if (rules.length > 0 && subnet !== undefined) await executor.rows(refreshRulesStatement, [rules, ...whose, subnet]);
 }
 
 const endStatement = (kind: 'firewall_rule' | 'flowrule') => ({
