@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { type ProfilePart, ProfileWindow } from './profile.ts';
+
+function part(more: Partial<ProfilePart> = {}): ProfilePart {
+  return {
+    samples: 100,
+    protocols: [[17, 100]],
+    sourcePorts: [[53, 100]],
+    destinationPorts: [],
+    icmp: [],
+    tcpFlags: [],
+    lengths: [
+      [4, 4],
+      [28, 96],
+    ],
+    shortest: 64,
+    longest: 460,
+    laterFragments: 25,
+    sources: [['198.51.100.1', 100]],
+    distinctSources: 1,
+    entries: [],
+    ...more,
+  };
+}
+
+test('shares are of all samples, what collectors did not list included', () => {
+  const profile = new ProfileWindow(0);
+  profile.add(part({ sourcePorts: [[53, 60]] }), 0);
+  profile.add(part({ sourcePorts: [[123, 30]] }), 250);
+  const shares = profile.shares();
+  assert.deepEqual(shares.source_ports, [
+    { value: 53, share: 0.3 },
+    { value: 123, share: 0.15 },
+  ]);
+  assert.equal(shares.samples, 200);
+  assert.equal(shares.later_fragments, 0.25);
+});
+
+test('at most a twentieth is shorter than the length that is told, whatever was not listed', () => {
+  const lengths = fc.array(fc.tuple(fc.integer({ min: 2, max: 90 }), fc.integer({ min: 1, max: 50 })), {
+    minLength: 1,
+    maxLength: 40,
+  });
+  fc.assert(
+    fc.property(lengths, fc.integer({ min: 0, max: 40 }), (drawn, unlisted) => {
+      const steps = new Map(drawn);
+      const listed = [...steps.values()].reduce((sum, count) => sum + count, 0);
+      const shortest = 20;
+      const profile = new ProfileWindow(0);
+      profile.add(part({ samples: listed + unlisted, lengths: [...steps], shortest, longest: 1500 }), 0);
+      const { p5, min } = profile.shares().length;
+      assert.equal(min, shortest);
+      // Those that were not listed may all be short; a step's packets lie anywhere in it.
+      const shorter = [...steps].reduce((sum, [step, count]) => (step * 16 < p5 ? sum + count : sum), unlisted);
+      assert.ok(p5 === min || shorter <= 0.05 * (listed + unlisted), `${p5}`);
+    }),
+  );
+});
+
+test('an attack that changes its shape is told by the new one half a minute later', () => {
+  const profile = new ProfileWindow(0);
+  for (let at = 0; at < 20_000; at += 250) profile.add(part(), at);
+  for (let at = 20_000; at < 55_000; at += 250) profile.add(part({ sourcePorts: [[123, 100]], shortest: 400 }), at);
+  const { source_ports, length } = profile.shares();
+  assert.deepEqual(source_ports, [{ value: 123, share: 1 }]);
+  assert.equal(length.min, 400);
+});
+
+test('how many sources there were is known within a tenth, few or as many as samples', () => {
+  for (const count of [1, 20, 500, 3_000]) {
+    const profile = new ProfileWindow(0);
+    let next = 0;
+    for (let slot = 0; slot < 50; slot++) {
+      const sources = Array.from(
+        { length: 60 },
+        () => [`10.0.${(next++ % count) >> 8}.${(next % count) & 255}`, 1] as const,
+      );
+      const distinct = new Set(sources.map(([source]) => source));
+      profile.add(
+        part({ samples: 60, sources: [...distinct].map((source) => [source, 1]), distinctSources: distinct.size }),
+        slot * 250,
+      );
+    }
+    const expected = Math.min(count, 3_000);
+    const { distinct_sources } = profile.shares();
+    assert.ok(Math.abs(distinct_sources - expected) <= Math.max(2, expected / 10), `${count}: ${distinct_sources}`);
+  }
+});
+
+test('nobody can make it grow: whatever is told, 64 of each kind are kept to', () => {
+  const profile = new ProfileWindow(0);
+  for (let slot = 0; slot < 100; slot++) {
+    const keys = Array.from({ length: 64 }, (_, key) => [slot * 64 + key, 1] as const);
+    profile.add(
+      part({ sourcePorts: keys, sources: keys.map(([key]) => [`s${key}`, 1]), distinctSources: 64 }),
+      slot * 100,
+    );
+  }
+  const shares = profile.shares();
+  assert.equal(shares.source_ports.length, 64);
+  assert.equal(shares.sources.length, 64);
+});
+
+test('of nothing there are no shares', () => {
+  const { samples, length, source_ports } = new ProfileWindow(0).shares();
+  assert.deepEqual(
+    { samples, length, source_ports },
+    { samples: 0, length: { min: 0, p5: 0, max: 0 }, source_ports: [] },
+  );
+});
