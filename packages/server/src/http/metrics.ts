@@ -3,6 +3,7 @@
  * page, and never more than one page at a time. Labels are few and bounded: operations, exporters and detectors by name; never an
  * account, a destination or any other address.
  */
+import { hash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type pg from 'pg';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, type LabelValues, Registry } from 'prom-client';
@@ -13,7 +14,7 @@ import type { Failure } from '../commands/outcome.ts';
 import type { ChangeTail } from '../store/change-tail.ts';
 import { type MetricFigures, readMetricFigures } from '../store/metric-figures.ts';
 import { answerInTime } from './answer-deadline.ts';
-import type { KeyRing } from './authentication.ts';
+import type { Authenticated, KeyRing } from './authentication.ts';
 
 export interface MetricsPort {
   readonly tail: Pick<ChangeTail, 'cursor' | 'connected'>;
@@ -33,6 +34,8 @@ export const metricsPath = '/metrics';
 
 /** A router that has not reported for so long is silent. */
 const SILENT_MILLISECONDS = 60_000;
+/** Scrapers wait ten seconds; a database that does not answer in this time is away. */
+const DATABASE_MILLISECONDS = 2_000;
 const statusClasses = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const;
 
 export function registerMetrics(app: FastifyInstance, services: MetricsServices): void {
@@ -67,35 +70,58 @@ export function registerMetrics(app: FastifyInstance, services: MetricsServices)
       });
     return writing;
   };
-  app.get(
-    metricsPath,
-    { onRequest: (request, reply, done) => guard(services, request, reply, done) },
-    async (_request, reply) => {
-      try {
-        const text = await answerInTime(write());
-        return reply.header('content-type', registry.contentType).header('cache-control', 'no-store').send(text);
-      } catch (error) {
-        services.sendException(reply, error);
-        return reply;
-      }
-    },
-  );
+  app.get(metricsPath, { onRequest: createGuard(services) }, async (_request, reply) => {
+    try {
+      const text = await answerInTime(write());
+      return reply.header('content-type', registry.contentType).header('cache-control', 'no-store').send(text);
+    } catch (error) {
+      services.sendException(reply, error);
+      return reply;
+    }
+  });
 }
 
+/** Who read the page lately may read on while keys cannot be looked up: that the database is away is what it is to tell. */
+const TRUSTED_MILLISECONDS = 15 * 60_000;
+const MOST_TRUSTED = 16;
+
 /** An operator's key, in `x-api-key` or, as Prometheus sends it, in `authorization: Bearer`; a read-only one suffices. */
-function guard(services: MetricsServices, request: FastifyRequest, reply: FastifyReply, done: () => void): void {
-  const [scheme, token] = (request.headers.authorization ?? '').split(' ');
-  const key = request.headers['x-api-key'] ?? (scheme?.toLowerCase() === 'bearer' ? token : undefined);
-  Promise.resolve(services.keys.authenticate(key, request.ip)).then(
-    (who) => {
-      if (!who.ok) return services.sendFailure(reply, who.failure);
-      if (who.caller.role !== 'operator') return services.sendFailure(reply, notAnOperator);
-      // A key for some operations is one for nothing else.
-      if (who.caller.limits.operations !== undefined) return services.sendFailure(reply, otherOperations);
-      done();
-    },
-    (error: unknown) => services.sendException(reply, error),
-  );
+function createGuard(services: MetricsServices) {
+  const trusted = new Map<string, number>();
+  const trust = (digest: string): void => {
+    trusted.delete(digest);
+    trusted.set(digest, Date.now() + TRUSTED_MILLISECONDS);
+    const [oldest] = trusted.keys();
+    if (trusted.size > MOST_TRUSTED && oldest !== undefined) trusted.delete(oldest);
+  };
+  return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
+    const [scheme, token] = (request.headers.authorization ?? '').split(' ');
+    const key = request.headers['x-api-key'] ?? (scheme?.toLowerCase() === 'bearer' ? token : undefined);
+    const digest = hash('sha256', String(key), 'base64url');
+    answerInTime(Promise.resolve(services.keys.authenticate(key, request.ip)), undefined, DATABASE_MILLISECONDS).then(
+      (who) => {
+        const refused = refusalOf(who);
+        if (refused !== undefined) {
+          trusted.delete(digest);
+          services.sendFailure(reply, refused);
+        } else {
+          trust(digest);
+          done();
+        }
+      },
+      (error: unknown) => {
+        if ((trusted.get(digest) ?? 0) > Date.now()) done();
+        else services.sendException(reply, error);
+      },
+    );
+  };
+}
+
+function refusalOf(who: Authenticated): Failure | undefined {
+  if (!who.ok) return who.failure;
+  if (who.caller.role !== 'operator') return notAnOperator;
+  // A key for some operations is one for nothing else.
+  return who.caller.limits.operations === undefined ? undefined : otherOperations;
 }
 
 const failure = (code: Failure['code'], message: string): Failure => ({
@@ -168,8 +194,14 @@ function createFigures(registry: Registry, services: MetricsServices): { read():
       showReplica();
       try {
         const executor = executorOf(services.pool);
-        showDatabase(await readMetricFigures(services.pool, services.tail.cursor));
-        exporters.show(await listExporters(executor), await readFigures(executor));
+        const reading = Promise.all([
+          readMetricFigures(services.pool, services.tail.cursor),
+          listExporters(executor),
+          readFigures(executor),
+        ]);
+        const [figures, configured, live] = await answerInTime(reading, undefined, DATABASE_MILLISECONDS);
+        showDatabase(figures);
+        exporters.show(configured, live);
         databaseUp.set(1);
       } catch {
         // Whoever watches is told just that; what was known before stays.
