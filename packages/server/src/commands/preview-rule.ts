@@ -17,7 +17,7 @@ import { type FoundSamples, requestSamples } from './request-samples.ts';
 
 /** How far back is looked; detectors keep no more. */
 export const PREVIEW_SECONDS = 900;
-/** Rules and filters that are read and looked at for one preview: about a second of work, in pieces. */
+/** Rules and filters that are read and looked at for one preview: some tenths of a second of work, in pieces. */
 const MOST_ENTRIES = 20_000;
 const MOST_LOOKS = 2_000_000;
 const LOOKS_A_TURN = 20_000;

@@ -4,7 +4,7 @@
  */
 import type pg from 'pg';
 
-/** Rows of the timeline and packets, over all attacks: about 2 GB. */
+/** Rows of the timeline and packets, over all attacks: about 1.5 GB (decision 0150). */
 export const MOST_ROWS = 5_000_000;
 /** Attacks a statement: each has up to some thousand rows. */
 const BATCH = 100;
