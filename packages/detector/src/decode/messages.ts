@@ -51,17 +51,19 @@ export class MessageDecoder {
     this.#isIpfix = isIpfix;
     const domain = this.#memory.domain(exporter, u32(data, header - 4) + (isIpfix ? IPFIX_DOMAINS : 0), counts);
     let end = length;
+    let isCut = false;
     if (isIpfix) {
       const announced = u16(data, 2);
       if (announced < header) return 'set_malformed';
-      if (announced > length) countDropped(counts, 'datagram_cut');
+      isCut = announced > length;
       if (announced < length) countDropped(counts, 'datagram_longer');
       if (announced < end) end = announced;
     }
-    const reason = end === header ? 'datagram_empty' : this.#readSets(data, header, end, domain, counts, sink);
+    const failure = end === header ? 'datagram_empty' : this.#readSets(data, header, end, domain, counts, sink);
+    const reason = isCut ? (failure ?? 'datagram_cut') : failure;
     const uptime = isIpfix ? -1 : u32(data, 4);
     // NetFlow v9 counts datagrams.
-    const units = !isIpfix ? 1 : reason === undefined && end === u16(data, 2) ? this.#units : -1;
+    const units = !isIpfix ? 1 : reason === undefined ? this.#units : -1;
     counts.lost += domain.sequence.note(u32(data, isIpfix ? 8 : 12), units, uptime, isIpfix ? this.#options : 0);
     return reason;
   }
