@@ -38,8 +38,11 @@ console.log(
   `ordinary events ${week.ordinaryEvents}: ${week.aboveThreshold.length} alarms where one was above its threshold`,
 );
 console.log(`false alarms ${week.falseAlarms.length} in ${((168 * minutes) / 60).toFixed(0)} h`);
-for (const { dst, vectors, threshold } of week.falseAlarms.slice(0, 10)) {
-  console.log(`  ${dst} ${vectors.join()} ${threshold.metric} ${threshold.observed} > ${threshold.value}`);
+for (const { attack, kind, part } of week.falseAlarms.slice(0, 20)) {
+  const { dst, vectors, threshold } = attack;
+  console.log(
+    `  ${dst} ${vectors.join()} ${threshold.metric} ${threshold.observed} > ${threshold.value}: ${kind} at ${(100 * part).toFixed(0)} % of the threshold`,
+  );
 }
 for (const { kind, dst, vector, pps } of week.missed.slice(0, 10))
   console.log(`  missed ${kind} ${dst} ${vector} ${Math.round(pps)} pps`);

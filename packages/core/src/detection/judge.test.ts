@@ -28,16 +28,26 @@ test('the metric that is exceeded more is the one that is told, with what was ex
     value: 1_000_000,
     observed: 5_000_000,
     baseline: undefined,
+    isClear: true,
   });
   assert.equal(judge({ pps: 2_000, bps: 500_000 }, 10_000, limits)?.metric, 'pps');
   assert.equal(judge({ pps: 900, bps: 900_000 }, 10_000, limits), undefined);
+});
+
+test('a few samples more than the limit has are to be confirmed, many times as many are not', () => {
+  const at = (samples: number, scale: number) =>
+    judge({ pps: samples * scale, bps: 0 }, samples, limitsOf(10_000, 1e12, undefined, 3))?.isClear;
+  assert.equal(at(19, 1_000), false);
+  assert.equal(at(23, 1_000), true);
+  assert.equal(at(12, 100_000), true);
+  assert.equal(at(125, 100), false);
 });
 
 test('a baseline raises what is too much and never lowers it', () => {
   assert.equal(limitsOf(1_000, 10, { pps: 900, bps: 1 }, 3).pps, 2_700);
   assert.equal(limitsOf(1_000, 10, { pps: 200, bps: 1 }, 3).pps, 1_000);
   const excess = judge({ pps: 3_000, bps: 0 }, 10_000, limitsOf(1_000, 1e9, { pps: 900, bps: 1 }, 3));
-  assert.deepEqual(excess, { metric: 'pps', value: 2_700, observed: 3_000, baseline: 900 });
+  assert.deepEqual(excess, { metric: 'pps', value: 2_700, observed: 3_000, baseline: 900, isClear: true });
 });
 
 test('a vector without limits is never too much', () => {

@@ -7,6 +7,10 @@
 export const LEAST_SAMPLES = 12;
 /** Two sides of 95 % of a normal distribution, which a Poisson one is near to from a dozen on. */
 const deviations = 1.96;
+/** A window that is so many deviations above what it would have at the limit is too much at first sight. */
+const clearDeviations = 4;
+/** Otherwise it must be too much so many times in a row: four windows a second find everything that is rare. */
+export const CONFIRMING_JUDGEMENTS = 3;
 
 export interface Rates {
   readonly pps: number;
@@ -26,6 +30,8 @@ export interface Excess {
   readonly value: number;
   readonly observed: number;
   readonly baseline: number | undefined;
+  /** Chance would not do it in a lifetime of windows; else it is to be confirmed. */
+  readonly isClear: boolean;
 }
 
 /**
@@ -53,5 +59,9 @@ export function judge(rates: Rates, samples: number, limits: Limits): Excess | u
   const bps = certainRate(rates.bps, samples) / limits.bps;
   if (!(pps > 1 || bps > 1)) return undefined;
   const metric = pps >= bps ? 'pps' : 'bps';
-  return { metric, value: limits[metric], observed: rates[metric], baseline: limits.baseline?.[metric] };
+  const value = limits[metric];
+  const observed = rates[metric];
+  const atLimit = (value / observed) * samples;
+  const isClear = samples - atLimit >= clearDeviations * Math.sqrt(atLimit);
+  return { metric, value, observed, baseline: limits.baseline?.[metric], isClear };
 }

@@ -5,7 +5,7 @@
 import type { DetectedAttack, OngoingAttack } from '@levee/contract/detector.ts';
 import { judgeSubnet, type Member, MOST_ADDRESS_ATTACKS } from '@levee/core/detection/carpet.ts';
 import { type EndedAttack, holdFor } from '@levee/core/detection/hold.ts';
-import { type Excess, limitsOf } from '@levee/core/detection/judge.ts';
+import { CONFIRMING_JUDGEMENTS, type Excess, limitsOf } from '@levee/core/detection/judge.ts';
 import { wordsOf } from '@levee/core/detection/outermost.ts';
 import { TOTAL, type Vector, vectors as vectorNames, vectorNumber } from '@levee/core/detection/vector.ts';
 import type { Prefix } from '@levee/core/net/prefix.ts';
@@ -20,8 +20,6 @@ import { type Traffic, tagOf, WINDOW_SLOTS, WindowSums } from './traffic.ts';
 export const MOST_ATTACKS = 4_096;
 /** Ended ones that are remembered: for the hold of what comes back, and so as not to take them over again. */
 const mostEnded = 4_096;
-/** Judgements in a row until what is too much only in all is an attack: the vector that is behind it may follow in a slot. */
-const totalPatience = 3;
 const slotMilliseconds = 250;
 /** Addresses of an attacked subnet that are counted in a slot. */
 const mostMembersCounted = 1_024;
@@ -168,16 +166,16 @@ export class Attacks {
   #judgeSubnets({ subnets, addresses }: Findings, begun: Set<Attack>, nowMs: number): void {
     const { traffic } = this.#host;
     const fresh = new Set<number>();
-    for (const { destination, vector, excess } of subnets) {
-      const attack = this.#at(destination);
-      if (attack === undefined) fresh.add(destination);
-      else if (vector !== TOTAL) attack.join(vector, excess, nowMs);
+    for (const finding of subnets.filter(isConfirmed)) {
+      const attack = this.#at(finding.destination);
+      if (attack === undefined) fresh.add(finding.destination);
+      else if (finding.vector !== TOTAL) attack.join(finding.vector, finding.excess, nowMs);
     }
     if (fresh.size === 0) return;
     const members = this.#membersOf(fresh);
     const excessive = new Set(addresses.map(({ destination, vector }) => `${destination} ${vector}`));
-    for (const { destination, vector, streak } of strongestFirst(subnets)) {
-      if (!fresh.has(destination) || (vector === TOTAL && streak < totalPatience)) continue;
+    for (const { destination, vector } of strongestFirst(subnets.filter(isConfirmed))) {
+      if (!fresh.has(destination)) continue;
       const attack = this.#at(destination);
       if (attack !== undefined && vector === TOTAL) continue;
       const key = traffic.keyOf(destination, vector);
@@ -211,7 +209,7 @@ export class Attacks {
   #judgeAddresses(findings: readonly Finding[], begun: Set<Attack>, nowMs: number): void {
     const { traffic } = this.#host;
     let attacked: Map<number, number> | undefined;
-    for (const { destination, vector, excess, streak } of strongestFirst(findings)) {
+    for (const { destination, vector, excess } of strongestFirst(findings.filter(isConfirmed))) {
       const aggregate = traffic.aggregates[destination] as number;
       const own = this.#at(destination);
       const attack = own ?? this.#at(aggregate);
@@ -221,7 +219,6 @@ export class Attacks {
         if (own === undefined) attack.confirm(this.#host.slotMs(traffic.slot) + slotMilliseconds);
         continue;
       }
-      if (vector === TOTAL && streak < totalPatience) continue;
       attacked ??= this.#attackedAddresses();
       const others = aggregate === none ? 0 : (attacked.get(aggregate) ?? 0);
       if (others < MOST_ADDRESS_ATTACKS) {
@@ -235,8 +232,8 @@ export class Attacks {
   }
 
   /** An attack on a subnet lives of what the subnet may have: what is too much for one address is usual for many. */
-  #exceededBySubnet(aggregate: number, vector: number, { metric, observed, baseline }: Excess): Excess {
-    return { metric, value: this.#limits(aggregate, vector)[metric], observed, baseline };
+  #exceededBySubnet(aggregate: number, vector: number, excess: Excess): Excess {
+    return { ...excess, value: this.#limits(aggregate, vector)[excess.metric] };
   }
 
   /** Attacks on single addresses, by their subnets. */
@@ -427,6 +424,11 @@ export class Attacks {
       }
     }
   }
+}
+
+/** What is too much only in all waits in any case: the vector that is behind it may follow in a slot. */
+function isConfirmed({ vector, excess, streak }: Finding): boolean {
+  return streak >= CONFIRMING_JUDGEMENTS || (excess.isClear && vector !== TOTAL);
 }
 
 /** `total` last: it is an attack of its own only where no vector was. */

@@ -10,7 +10,7 @@ test('in a day of ordinary traffic all attacks are found once, in time, under th
   assert.equal(day.repeated, 0);
   assert.equal(day.underOtherVector, 0);
   assert.deepEqual(
-    day.falseAlarms.map(({ dst, vectors }) => `${dst} ${vectors.join()}`),
+    day.falseAlarms.map(({ attack, kind, part }) => `${attack.dst} ${attack.vectors.join()} ${kind} ${part}`),
     [],
   );
   assert.ok((day.delays[Math.floor(day.delays.length / 2)] ?? 0) < 1_000, day.delays.join());

@@ -44,8 +44,8 @@ export interface WeekResult {
   readonly underOtherVector: number;
   /** Milliseconds from the first packet to the report, ascending. */
   readonly delays: readonly number[];
-  /** Where nothing was above a threshold. */
-  readonly falseAlarms: readonly DetectedAttack[];
+  /** Where nothing was above a threshold, with the ordinary event that there was, and its part of the threshold. */
+  readonly falseAlarms: readonly { readonly attack: DetectedAttack; readonly kind: string; readonly part: number }[];
   /** Ordinary traffic that really was above its threshold, and was found to be. */
   readonly aboveThreshold: readonly DetectedAttack[];
   readonly ordinaryEvents: number;
@@ -133,7 +133,12 @@ class Week {
       repeated,
       underOtherVector,
       delays: delays.sort((a, b) => a - b),
-      falseAlarms: others.filter((each) => !aboveThreshold.includes(each)),
+      falseAlarms: others
+        .filter((each) => !aboveThreshold.includes(each))
+        .map((attack) => {
+          const event = ordinary.find((label) => label.dst === attack.dst && isOf(attack, label));
+          return { attack, kind: event?.kind ?? 'background', part: event === undefined ? 0 : partOfThreshold(event) };
+        }),
       aboveThreshold,
       ordinaryEvents: ordinary.length,
       samples: this.#samples,
@@ -325,7 +330,12 @@ function isOf({ dst, detected_ms }: DetectedAttack, label: Label): boolean {
   return dst === label.dst || prefixContains(prefixFromTrusted(label.dst), prefixFromTrusted(dst));
 }
 
-function isAbove({ vector, pps, octets }: Label): boolean {
+function isAbove(label: Label): boolean {
+  return partOfThreshold(label) > 1;
+}
+
+function partOfThreshold({ vector, pps, octets }: Label): number {
   const limits = defaultThresholds[vector];
-  return pps > (limits.pps ?? Number.POSITIVE_INFINITY) || pps * octets * 8 > (limits.bps ?? Number.POSITIVE_INFINITY);
+  const { POSITIVE_INFINITY } = Number;
+  return Math.max(pps / (limits.pps ?? POSITIVE_INFINITY), (pps * octets * 8) / (limits.bps ?? POSITIVE_INFINITY));
 }
