@@ -66,6 +66,7 @@ export class BatchSockets {
   readonly #messageView = new DataView(this.#messages.buffer);
   readonly #messagesAddress = koffi.address(this.#messages);
   #polled = block(8);
+  #family: 4 | 6 | undefined = undefined;
 
   constructor() {
     const octets = block(batch * slotOctets);
@@ -142,7 +143,11 @@ export class BatchSockets {
     const view = this.#messageView;
     const names = this.#nameView;
     const nameLength = family === 4 ? 16 : 28;
-    for (let i = 0; i < batch; i++) view.setUint32(i * messageOctets + 8, nameLength, true);
+    // The kernel writes how long each name is: always the same, as long as it is the same family.
+    if (family !== this.#family) {
+      for (let i = 0; i < batch; i++) view.setUint32(i * messageOctets + 8, nameLength, true);
+      this.#family = family;
+    }
     const count = recvmmsg(fd, this.#messagesAddress, batch, MSG_DONTWAIT, null);
     // What an ICMP message says of a peer that we never sent to, and a call that a signal ended, are no end.
     if (count < 0) return 0;

@@ -1,8 +1,8 @@
 /**
  * The thread that receives: its sockets, its clock, its messages. Must never be imported; it is the entry of a worker (`collector.ts`).
  *
- * With recvmmsg it never goes back to Node's event loop: it takes what has come, looks at the clock and for messages, and rests for
- * a millisecond after a small batch, so that the next is larger, or until something comes.
+ * With recvmmsg it never goes back to Node's event loop: it takes what has come, looks at the clock and for messages, and then rests for
+ * some milliseconds, so that the next call takes many at once, or until something comes.
  */
 import { receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { sendFromWorker } from '../bus/local.ts';
@@ -22,9 +22,9 @@ const order = workerData as WorkerOrder;
 const { port, listen } = order;
 /** A message is heard after so long at the latest. */
 const longestWaitMilliseconds = 20;
-const restMilliseconds = 1;
-/** A batch of at least so many is followed by the next without a rest. */
-const largeBatch = 64;
+const restMilliseconds = 4;
+/** So many at once are followed by the next without a rest: a full buffer is not far. */
+const manyAtOnce = 512;
 const retryMilliseconds = 1_000;
 
 /** By place in `listen`. */
@@ -120,7 +120,7 @@ function receiveBatches(sockets: Batches): void {
     collecting.tick(nowMs);
     const count = sockets.receive(take);
     if (count === 0) sockets.wait(Math.min(longestWaitMilliseconds, Math.max(1, collecting.slotEndMs - Date.now())));
-    else if (count < largeBatch) Atomics.wait(resting, 0, 0, restMilliseconds);
+    else if (count < manyAtOnce) Atomics.wait(resting, 0, 0, restMilliseconds);
   }
 }
 
