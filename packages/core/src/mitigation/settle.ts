@@ -115,8 +115,9 @@ function settleRules(attack: MitigationCase, decided: Measures, standing: readon
         profile,
         attack.dst,
       );
-    const isEnough =
-      share(now) >= Math.min(WANTED_COVERAGE, share(next)) - EPSILON && asksForState(now) === asksForState(next);
+    // Where connections may not be looked at any more, what asks for them has to go; the other way round nothing has.
+    const isAllowed = !asksForState(now) || asksForState(next);
+    const isEnough = isAllowed && share(now) >= Math.min(WANTED_COVERAGE, share(next)) - EPSILON;
     wanted.push(...(isEnough && now.length > 0 && !observes ? now : next));
   }
   const seen = new Set(attack.profiles.map(({ vector }) => vector));
