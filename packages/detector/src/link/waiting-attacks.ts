@@ -19,7 +19,7 @@ export interface WaitingAttacks {
 export interface WaitingLimits {
   /** Words that wait with all that proves them; beyond it the oldest ones go without samples and timeline. */
   readonly whole: number;
-  /** Words that wait at all. */
+  /** Words that wait at all: beyond it what changed goes, then attacks that have ended. */
   readonly most: number;
 }
 
@@ -42,7 +42,13 @@ export function createWaitingAttacks(lost: (attack: DetectedAttack) => void, lim
       }
     }
     if (waiting.length <= limits.most) return;
-    const ended = waiting.find(({ phase }) => phase === 'ended') ?? waiting[0];
+    const changed = waiting.findIndex(({ phase }) => phase === 'changed');
+    if (changed >= 0) {
+      waiting.splice(changed, 1);
+      return;
+    }
+    // As many as go on at once are few: detection is bounded.
+    const ended = waiting.find(({ phase }) => phase === 'ended');
     if (ended === undefined) return;
     waiting = waiting.filter(({ id }) => id !== ended.id);
     lost(ended);
