@@ -41,7 +41,7 @@ export function createProgram(): Command {
     [...controlSettings, 'edgeNetns', ...edgeSettings, ...detectorSettings],
   ).action(async (_options, command: Command) => {
     const { up } = await import('./commands/up.ts');
-    await up(effectiveConfig(command, output()), output());
+    await up(effectiveConfig(command), output());
   });
 
   addSettings(program.command('serve').description('run the control plane alone'), controlSettings)
@@ -56,7 +56,7 @@ export function createProgram(): Command {
     )
     .action(async (options: { localRouter?: string; localDetector?: string }, command: Command) => {
       const { serve } = await import('./commands/serve.ts');
-      await serve(effectiveConfig(command, output()), output(), options);
+      await serve(effectiveConfig(command), output(), options);
     });
 
   addSettings(program.command('edge').description('run the edge of a router that was enrolled'), [
@@ -66,7 +66,7 @@ export function createProgram(): Command {
     ...edgeSettings,
   ]).action(async (_options, command: Command) => {
     const { runEdge } = await import('./commands/edge.ts');
-    await runEdge(effectiveConfig(command, output()), output());
+    await runEdge(effectiveConfig(command), output());
   });
 
   addSettings(program.command('detect').description('run a detector that was announced'), [
@@ -76,7 +76,7 @@ export function createProgram(): Command {
     ...detectorSettings,
   ]).action(async (_options, command: Command) => {
     const { runDetector } = await import('./commands/detect.ts');
-    await runDetector(effectiveConfig(command, output()), output());
+    await runDetector(effectiveConfig(command), output());
   });
 
   const router = program.command('router').description('this machine as a router');
@@ -85,14 +85,14 @@ export function createProgram(): Command {
     ['edgeControl', 'dataDirectory', 'edgeStateDirectory'],
   ).action(async (token: string, _options, command: Command) => {
     const { enrollRouter } = await import('./commands/router-enroll.ts');
-    await enrollRouter(effectiveConfig(command, output()), token, output());
+    await enrollRouter(effectiveConfig(command), token, output());
   });
 
   addSettings(program.command('migrate').description('bring the database to the schema of this version'), [
     'dataDirectory',
   ]).action(async (_options, command: Command) => {
     const { migrateDatabase } = await import('./commands/migrate.ts');
-    await migrateDatabase(effectiveConfig(command, output()), output());
+    await migrateDatabase(effectiveConfig(command), output());
   });
 
   const config = program.command('config').description('the configuration');
@@ -101,7 +101,7 @@ export function createProgram(): Command {
     [...controlSettings, 'edgeNetns', 'edgeControl', ...edgeSettings, 'detectControl', ...detectorSettings],
   ).action(async (_options, command: Command) => {
     const { checkConfig } = await import('./commands/config-check.ts');
-    checkConfig(effectiveConfig(command, output()), output());
+    checkConfig(effectiveConfig(command), output());
   });
 
   program

@@ -5,7 +5,7 @@
 import { type Command, Option } from 'commander';
 import { type Loaded, loadConfig, optionName } from './config/load.ts';
 import { type SettingName, settings } from './config/settings.ts';
-import { CommandFailure, type Output } from './output.ts';
+import { CommandFailure } from './output.ts';
 
 export function addSettings(command: Command, names: readonly SettingName[]): Command {
   command.option('--config <path>', 'configuration file (default: levee.toml in the working directory)');
@@ -17,8 +17,8 @@ export function addSettings(command: Command, names: readonly SettingName[]): Co
   return command;
 }
 
-/** Problems end the command with status 2, all of them told; warnings are said. */
-export function effectiveConfig(command: Command, output: Output): Loaded {
+/** Problems end the command with status 2, all of them told. */
+export function effectiveConfig(command: Command): Loaded {
   const given = command.opts() as Record<string, unknown>;
   const options: Partial<Record<SettingName, string>> = {};
   for (const name of Object.keys(settings) as SettingName[]) {
@@ -30,6 +30,5 @@ export function effectiveConfig(command: Command, output: Output): Loaded {
   const file = config === false ? null : typeof config === 'string' ? config : undefined;
   const result = loadConfig({ environment: process.env, options, file });
   if (!result.ok) throw new CommandFailure(`configuration:\n  ${result.problems.join('\n  ')}`, 2);
-  for (const warning of result.loaded.warnings) output.progress(warning);
   return result.loaded;
 }

@@ -4,10 +4,14 @@
  */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { RouteOptions } from '@levee/core/flowspec/bgp-route.ts';
 import type { InnerPools } from '@levee/core/tunnel/allocation.ts';
 import type { Logger } from 'pino';
 import { startAgents } from './agents/agents.ts';
 import { agentPaths } from './agents/routes.ts';
+import { createGobgpSpeaker } from './backends/bgp/gobgp/gobgp-speaker.ts';
+import type { BgpSpeaker } from './backends/bgp/port.ts';
+import { startBgp } from './backends/bgp/reconciler.ts';
 import { type DnsServer, type DnsServerOptions, startDnsServer } from './backends/dns/dns-server.ts';
 import { startForwardChecks } from './backends/rdns/forward-check.ts';
 import { startRdnsReconciler } from './backends/rdns/reconciler.ts';
@@ -52,11 +56,19 @@ export interface ServerConfig {
   readonly dnsResolvers?: readonly string[] | undefined;
   /** Absent: no embedded DNS server. */
   readonly dns?: Pick<DnsServerOptions, 'listen' | 'answersPerSecond'> | undefined;
+  /** How flowrules are announced. Absent, or without a speaker: nowhere. */
+  readonly bgp?: BgpConfig | undefined;
   /** Subnets that webhooks may reach although they are not public. */
   readonly webhookAllow?: readonly string[] | undefined;
   /** From the names of webhooks' targets to addresses; absent: DNS. */
   readonly resolveHost?: ResolveHost | undefined;
   readonly log: Logger;
+}
+
+export interface BgpConfig {
+  /** `unix:///path` or `host:port` of gobgpd's interface. */
+  readonly gobgp?: string | undefined;
+  readonly routes: RouteOptions;
 }
 
 export interface ServerHandle {
@@ -165,6 +177,13 @@ async function start(
     log: tell,
   });
 
+  const speaker = config.bgp && createSpeaker(config.bgp);
+  const hasSpeaker = speaker !== undefined;
+  const bgp =
+    config.bgp &&
+    speaker &&
+    startBgp({ database, tail, speaker, routes: config.bgp.routes, log: (text) => log.warn(text) });
+
   const judge = createTargetJudge({ allow: config.webhookAllow, resolve: config.resolveHost });
   const webhooks = createDispatcher({ pool: database.pool, judge });
   const { registry, view } = agents;
@@ -173,7 +192,7 @@ async function start(
     tail,
     registry: agents.registry,
     view: agents.view,
-    renderers: eventRenderers({ pool: database.pool, states: agents.view, hasSpeaker: false }),
+    renderers: eventRenderers({ pool: database.pool, states: agents.view, hasSpeaker }),
     tasks: [...webhooks.tasks, timings],
     log: tell,
   });
@@ -193,6 +212,7 @@ async function start(
     trustedProxies: config.trustedProxies,
     rateLimit: config.rateLimit,
     flowspecBudget,
+    bgpSpeaker: hasSpeaker,
     innerPools: config.innerPools,
     metrics: {
       tail,
@@ -213,7 +233,7 @@ async function start(
     leave();
     leaveTail();
     await events.stop();
-    await Promise.all([rdns.stop(), forwardChecks.stop()]);
+    await Promise.all([rdns.stop(), forwardChecks.stop(), bgp?.stop()]);
     await Promise.all([agents.stop(), detectors.stop()]);
   });
   const dns =
@@ -254,6 +274,10 @@ async function start(
       close,
     },
   };
+}
+
+function createSpeaker({ gobgp, routes }: BgpConfig): BgpSpeaker | undefined {
+  return gobgp === undefined ? undefined : createGobgpSpeaker({ target: gobgp, mark: routes.mark });
 }
 
 const listenFaults = new Set(['EADDRINUSE', 'EACCES', 'EADDRNOTAVAIL', 'ENAMETOOLONG', 'ENOTFOUND', 'EINVAL']);

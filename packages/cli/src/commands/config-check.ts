@@ -15,5 +15,5 @@ export function checkConfig(loaded: Loaded, output: Output): void {
     return `${each.name.padEnd(width)}  ${value}  (${each.source === 'file' ? loaded.file : each.source})`;
   });
   const settings = Object.fromEntries(shown.map(({ name, value, source }) => [name, { value, source }]));
-  output.result(lines.join('\n'), { file: loaded.file ?? null, settings, warnings: loaded.warnings });
+  output.result(lines.join('\n'), { file: loaded.file ?? null, settings });
 }

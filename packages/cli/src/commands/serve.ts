@@ -77,6 +77,11 @@ async function start(config: ConfigOf<'serve'>): Promise<ServerHandle> {
     dnsResolvers,
     webhookAllow,
     logLevel,
+    gobgp,
+    bgpMark,
+    bgpBlackholeNextHopIpv4,
+    bgpBlackholeNextHopIpv6,
+    bgpBlackholeExport,
   } = config;
   const log = pino({ level: logLevel, base: { process: 'control' } }, pino.destination({ dest: 2, sync: true }));
   try {
@@ -94,6 +99,15 @@ async function start(config: ConfigOf<'serve'>): Promise<ServerHandle> {
       ...(dnsListen.length > 0 && { dns: { listen: dnsListen, answersPerSecond: dnsAnswersPerSecond } }),
       dnsResolvers: dnsResolvers?.map(addressAndPort.write),
       webhookAllow,
+      bgp: {
+        gobgp,
+        routes: {
+          mark: bgpMark,
+          nextHopIpv4: prefixFromTrusted(bgpBlackholeNextHopIpv4),
+          nextHopIpv6: prefixFromTrusted(bgpBlackholeNextHopIpv6),
+          noExport: bgpBlackholeExport === 'off',
+        },
+      },
       log,
     });
     if (started.ok) return started.server;

@@ -207,11 +207,6 @@ describe('refused', () => {
 });
 
 describe('noted', () => {
-  test('names of later versions are said to have no effect', () => {
-    const { warnings } = load({ environment: { LEVEE_GOBGP: 'unix:/x', LEVEE_FLOW_LISTEN: '' } });
-    assert.deepEqual(warnings, ['LEVEE_GOBGP has no effect in this version: no flowrules are announced']);
-  });
-
   test("the suites' own variables are nobody's business", () => {
     load({ environment: { LEVEE_TEST_SEED: '7', LEVEE_BENCH_ROUNDS: '1' } });
   });

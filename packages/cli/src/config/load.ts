@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { parse as parseToml, TomlError } from 'smol-toml';
-import { type Config, notBuiltYet, type Reader, type Setting, type SettingName, settingEntries } from './settings.ts';
+import { type Config, type Reader, type Setting, type SettingName, settingEntries } from './settings.ts';
 import { nearest } from './suggest.ts';
 import type { Parsed } from './value-types.ts';
 
@@ -23,8 +23,6 @@ export interface Loaded {
   readonly sources: Readonly<Record<SettingName, Source>>;
   /** Path of the levee.toml that was read. */
   readonly file: string | undefined;
-  /** Sentences about settings that have no effect. */
-  readonly warnings: readonly string[];
 }
 
 export type LoadResult =
@@ -42,11 +40,10 @@ const foreign = /^LEVEE_(?:TEST|BENCH|CI)_/;
 
 export function loadConfig(sources: Sources): LoadResult {
   const problems: string[] = [];
-  const warnings: string[] = [];
   const file = sources.file === null ? undefined : readConfigFile(sources, problems);
   const layers = [
     fromOptions(sources.options ?? {}),
-    fromEnvironment(sources.environment, problems, warnings),
+    fromEnvironment(sources.environment, problems),
     fromFile(file, problems),
   ];
   const config: Partial<Record<SettingName, unknown>> = {};
@@ -62,7 +59,7 @@ export function loadConfig(sources: Sources): LoadResult {
     else problems.push(`${found.name}: ${parsed.message}`);
   }
   if (problems.length > 0) return { ok: false, problems };
-  const loaded = { config: config as Config, sources: origin as Loaded['sources'], file: file?.path, warnings };
+  const loaded = { config: config as Config, sources: origin as Loaded['sources'], file: file?.path };
   return { ok: true, loaded };
 }
 
@@ -81,9 +78,9 @@ export function optionName(name: SettingName): string {
   return toml.replace(/[._]/g, '-');
 }
 
-function fromEnvironment(environment: Sources['environment'], problems: string[], warnings: string[]): Found {
+function fromEnvironment(environment: Sources['environment'], problems: string[]): Found {
   const values: Found['values'] = new Map();
-  const known = new Set(['LEVEE_CONFIG', ...Object.keys(notBuiltYet)]);
+  const known = new Set(['LEVEE_CONFIG']);
   for (const [name, setting] of settingEntries) {
     known.add(setting.environment);
     // Compose files and unit files leave variables empty to mean "not set".
@@ -97,11 +94,9 @@ function fromEnvironment(environment: Sources['environment'], problems: string[]
       values.set(name, { name: setting.environment, parse: () => readText(setting, direct) });
     } else if (file !== undefined) values.set(name, { name: fileName, parse: () => readSecretFile(setting, file) });
   }
-  for (const [name, value] of Object.entries(environment)) {
+  for (const name of Object.keys(environment)) {
     if (!name.startsWith('LEVEE_') || foreign.test(name)) continue;
     if (!known.has(name)) problems.push(`${name}: there is no such setting${didYouMean(name, known)}`);
-    const why = notBuiltYet[name];
-    if (why !== undefined && value) warnings.push(`${name} has no effect in this version: ${why}`);
   }
   return { source: 'environment', values };
 }

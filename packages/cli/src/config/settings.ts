@@ -9,11 +9,14 @@ import { formatPrefix } from '@levee/core/net/prefix-text.ts';
 import { usualPools } from '@levee/core/tunnel/allocation.ts';
 import {
   addressAndPort,
+  addressOf,
   addressPool,
   choice,
   controlAddress,
   deviceName,
+  gobgpAddress,
   hostAndPort,
+  largeCommunity,
   listOf,
   namespaceName,
   numberOrOff,
@@ -204,6 +207,41 @@ export const settings = {
     ['serve'],
     'Where the IPv6 addresses inside tunnels come from, a /127 for each end. A customer with tunnels to two installations needs it to differ between them.',
   ),
+  gobgp: setting(
+    'gobgp',
+    gobgpAddress,
+    undefined,
+    ['serve'],
+    'The gobgpd through which flowrules are announced, by its gRPC interface: `unix:/run/gobgp/gobgp.sock` or `host:port`. It speaks without TLS and asks nobody who they are: a unix socket, or an address that others cannot reach. Without a BGP speaker flowrules are shown and announced nowhere.',
+  ),
+  bgpMark: setting(
+    'bgp.mark',
+    largeCommunity,
+    { administrator: 4_200_000_000, first: 17_749, second: 1 },
+    ['serve'],
+    'The large community that our routes bear. Routes without it are never changed or withdrawn; those with it that no flowrule has are. Two installations that announce through one speaker need two marks.',
+  ),
+  bgpBlackholeNextHopIpv4: setting(
+    'bgp.blackhole_next_hop_v4',
+    addressOf(4),
+    '192.0.2.1',
+    ['serve'],
+    'Next hop of IPv4 blackhole routes, which peers send to nowhere (RFC 7999).',
+  ),
+  bgpBlackholeNextHopIpv6: setting(
+    'bgp.blackhole_next_hop_v6',
+    addressOf(6),
+    '100::1',
+    ['serve'],
+    'Next hop of IPv6 blackhole routes; the default lies in the prefix that is for discarding (RFC 6666).',
+  ),
+  bgpBlackholeExport: setting(
+    'bgp.blackhole_export',
+    choice('off', 'on'),
+    'off',
+    ['serve'],
+    'Whether blackhole routes may leave the AS of the peers: with `off` they bear NO_EXPORT. Choose `on` where the peers pass them to a transit provider that discards for you.',
+  ),
   edgeDriver: setting(
     'edge.driver',
     choice('auto', 'kernel', 'dry', 'off'),
@@ -305,11 +343,3 @@ export type ConfigOf<R extends Reader> = {
 
 /** In the order of the table, untyped: for loops over all of them. */
 export const settingEntries = Object.entries(settings) as readonly [SettingName, Setting<unknown>][];
-
-/**
- * Names that later parts of Levee will read and that installations may carry already. They are taken note of and said
- * to have no effect, so that a typing error still fails.
- */
-export const notBuiltYet: Readonly<Record<string, string>> = {
-  LEVEE_GOBGP: 'no flowrules are announced',
-};

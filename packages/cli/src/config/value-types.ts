@@ -3,6 +3,8 @@
  * back as text. Expected failures come back as a sentence that says what is allowed.
  */
 import { isIP, isIPv6 } from 'node:net';
+import type { LargeCommunity } from '@levee/core/flowspec/bgp-route.ts';
+import { formatAddress, parseAddress } from '@levee/core/net/address.ts';
 import type { Family } from '@levee/core/net/prefix.ts';
 import { formatPrefix, parsePrefix } from '@levee/core/net/prefix-text.ts';
 import { longestPoolLengths } from '@levee/core/tunnel/allocation.ts';
@@ -208,3 +210,46 @@ export const namespaceName: ValueType<string> = {
       : no('expected the name of a network namespace as `ip netns list` shows it'),
   write: String,
 };
+
+/** Where gobgpd serves its interface: `unix:/path/gobgp.sock` or `host:port`; as gRPC takes it. */
+export const gobgpAddress: ValueType<string> = {
+  word: 'address',
+  parse(given) {
+    const socket = /^unix:(?:\/\/)?(\/.+)$/.exec(given)?.[1];
+    if (socket !== undefined) return yes(`unix://${socket}`);
+    const parsed = hostAndPort.parse(given);
+    if (parsed.ok && parsed.value.port !== 0) return yes(hostAndPort.write(parsed.value));
+    return no('expected unix:/path/gobgp.sock or host:port, such as 127.0.0.1:50051');
+  },
+  write: String,
+};
+
+/** RFC 8092. */
+export const largeCommunity: ValueType<LargeCommunity> = {
+  word: 'community',
+  parse(given) {
+    const [administrator, first, second, ...more] = given.split(':').map(communityPart);
+    const isWhole = administrator !== undefined && first !== undefined && second !== undefined && more.length === 0;
+    if (isWhole) return yes({ administrator, first, second });
+    return no('expected a large community of three numbers up to 4294967295, such as 4200000000:17749:1');
+  },
+  write: ({ administrator, first, second }) => `${administrator}:${first}:${second}`,
+};
+
+function communityPart(text: string): number | undefined {
+  return /^(?:0|[1-9][0-9]{0,9})$/.test(text) && Number(text) <= 0xffffffff ? Number(text) : undefined;
+}
+
+/** Canonical. */
+export function addressOf(family: Family): ValueType<string> {
+  return {
+    word: `IPv${family} address`,
+    parse(given) {
+      const parsed = parseAddress(given);
+      if (!parsed.ok) return no(parsed.sentence);
+      if (parsed.address.family === family) return yes(formatAddress(parsed.address));
+      return no(`expected an IPv${family} address, received ${formatAddress(parsed.address)}`);
+    },
+    write: String,
+  };
+}

@@ -66,6 +66,14 @@ export const flowrule = Type.Object(
     }),
     attack_uuid: Type.Optional(Type.String({ format: 'uuid', description: 'The attack that it came of.' })),
     announced_at: Type.Optional(timestamp),
+    routers: Type.Optional(
+      Type.Array(Type.String(), {
+        description:
+          'Addresses of the peers that have a session with the BGP speaker, while it is announced. Whether a peer acts on ' +
+          'it, it does not tell.',
+        examples: [['192.0.2.7']],
+      }),
+    ),
     expires_at: Type.Optional(expiresAt),
   },
   { $id: 'Flowrule', additionalProperties: false },

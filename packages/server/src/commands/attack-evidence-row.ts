@@ -2,8 +2,10 @@
  * What is kept of an attack as one read gives it to http: SQL parts for the one statement that reads an attack, and their
  * shapes. Renders nothing; `attack-evidence.ts` writes it.
  */
+
 import type { TimelineEntry, VectorProfile } from '@levee/contract/detector.ts';
 import type { MeasureNote } from '@levee/core/mitigation/measure.ts';
+import { type FlowruleSpeaker, speakerColumn } from './flowrule-row.ts';
 
 /** Of packets that one read of the attack shows. */
 export const PACKETS_SHOWN = 100;
@@ -44,6 +46,8 @@ export interface FlowruleMeasureRow extends MeasureRow {
   readonly held: string | null;
   readonly failure: string | null;
   readonly applied_position: number | null;
+  readonly applied_ms: number | null;
+  readonly speaker: FlowruleSpeaker | null;
 }
 
 /** Each null or empty where there is none. */
@@ -78,7 +82,7 @@ export const evidenceColumns = `(select json_build_object('measured_ms', ${ms('e
     ) p where p.place % greatest(1, ceil(p.total / ${PACKETS_SHOWN}.0)::int8) = 0), '[]') as packet_samples,
   coalesce((select json_object_agg(host(x.source), x.name) from exporter x), '{}') as exporters,
   coalesce((select json_agg(json_build_object('uuid', f.uuid, 'purpose', f.purpose, 'held', f.held, 'failure', f.failure,
-      'applied_position', f.applied_position, 'change_position', f.change_position,
+      'applied_position', f.applied_position, 'applied_ms', ${ms('f.applied_at')}, 'speaker', ${speakerColumn}, 'change_position', f.change_position,
       'deleted', f.deletion_marked_at is not null) order by f.sequence)
     from flowrule f where f.attack_uuid = r.uuid), '[]') as flowrule_measures,
   coalesce((select json_agg(json_build_object('uuid', u.uuid, 'purpose', u.purpose, 'change_xid', u.change_xid::text,

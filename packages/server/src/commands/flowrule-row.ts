@@ -10,17 +10,33 @@ export interface FlowruleRow extends StoredRow {
   readonly origin: 'attack' | 'policy' | 'operator';
   /** Why it is not to be announced; null: it is. */
   readonly held: string | null;
-  /** The change_position that the BGP speaker has; null: nothing of it. */
+  /** The change_position that the BGP speaker has or may have, `applied_ms` being null until it has; null: nothing of it. */
   readonly applied_position: number | null;
   /** Milliseconds since 1970. */
   readonly applied_ms: number | null;
   /** Why the speaker does not have the present change. */
   readonly failure: string | null;
+  /** What is known of the speaker itself; null: nothing yet. */
+  readonly speaker: FlowruleSpeaker | null;
 }
+
+export interface FlowruleSpeaker {
+  readonly name: string;
+  /** Why it is away; null: it is not. */
+  readonly trouble: string | null;
+  /** Milliseconds since 1970: of the trouble, or since it is well. */
+  readonly since_ms: number;
+  /** null: it does not tell. */
+  readonly peers: readonly { readonly address: string; readonly established: boolean }[] | null;
+}
+
+/** One row or none, whatever the query is about: read once for all of its rows. */
+export const speakerColumn = `(select json_build_object('name', name, 'trouble', trouble, 'peers', peers,
+    'since_ms', floor(extract(epoch from since) * 1000)) from bgp_speaker)`;
 
 /** Of `flowrule r`. */
 export const flowruleColumns = `${storedColumns}, r.attack_uuid::text as attack_uuid, r.origin, r.held, r.applied_position,
-  ${milliseconds('r.applied_at')} as applied_ms, r.failure`;
+  ${milliseconds('r.applied_at')} as applied_ms, r.failure, ${speakerColumn} as speaker`;
 
 const source: ListSource = { name: 'flowrules', table: 'flowrule', columns: flowruleColumns };
 

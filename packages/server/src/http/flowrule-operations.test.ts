@@ -39,6 +39,7 @@ test('a flowrule is read as an array of one, canonical, proposed while there is 
   assert.deepEqual(flowrule, {
     uuid,
     owner_uuid: user.uuid,
+    origin: 'policy',
     state: 'proposed',
     state_reason: 'No BGP speaker is configured: the rule is shown and announced nowhere.',
     dst: '203.0.113.7',
@@ -55,13 +56,20 @@ test('a flowrule is read as an array of one, canonical, proposed while there is 
 });
 
 test('a state is what the reconciler wrote of the present change, unless the rule is not to be announced', () => {
-  const row = { held: null, failure: null, applied_position: null, change_position: 7 };
-  const stateOf = (more: object, speaker: boolean) => flowruleStateOf({ ...row, ...more }, speaker).state;
+  const speaker = { name: 'GoBGP', trouble: null, since_ms: 0, peers: null };
+  const row = { held: null, failure: null, applied_position: null, applied_ms: null, change_position: 7, speaker };
+  const stateOf = (more: object, has: boolean) => flowruleStateOf({ ...row, ...more }, has).state;
   assert.equal(stateOf({}, false), 'proposed');
   assert.equal(stateOf({ applied_position: 7 }, false), 'proposed');
   assert.equal(stateOf({}, true), 'pending');
   assert.equal(stateOf({ applied_position: 6 }, true), 'pending');
-  assert.equal(stateOf({ applied_position: 7 }, true), 'active');
+  assert.equal(stateOf({ applied_position: 7 }, true), 'pending');
+  assert.equal(stateOf({ applied_position: 7, applied_ms: 1 }, true), 'active');
+  const away = { ...row, applied_position: 7, applied_ms: 1, speaker: { ...speaker, trouble: 'It is gone.' } };
+  assert.deepEqual(flowruleStateOf(away, true), {
+    state: 'pending',
+    reason: 'GoBGP has been away since 1970-01-01T00:00:00.000Z: It is gone.',
+  });
   assert.equal(stateOf({ applied_position: 6, failure: 'refused' }, true), 'failed');
   assert.equal(stateOf({ held: 'only observed', failure: 'refused', applied_position: 7 }, true), 'proposed');
   assert.equal(flowruleStateOf({ ...row, held: 'only observed' }, true).reason, 'only observed');
