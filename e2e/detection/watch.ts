@@ -31,8 +31,9 @@ export function routeText(shown: unknown): { readonly text: string; readonly flo
 
 export class Watch {
   readonly attacks = new Map<string, SeenAttack>();
-  /** By destination: when the peer had a route for it first, and when it last had one. */
+  /** By destination: when the peer had a route for it first, and when it had none any more. */
   readonly announcedMs = new Map<string, number>();
+  readonly withdrawnMs = new Map<string, number>();
   /** By attack: the flowrules that were active of it when any was, at the last look. */
   readonly measures = new Map<string, readonly Flowrule[]>();
   readonly #levee: RunningLevee;
@@ -87,10 +88,12 @@ export class Watch {
   }
 
   async #peer(): Promise<void> {
-    if ((await this.#bird.flowCount()) === 0) return;
-    for (const { dst } of await this.#bird.flowRoutes()) {
-      const place = dst.replace(/\/(32|128)$/, '');
-      if (!this.announcedMs.has(place)) this.announcedMs.set(place, Date.now());
+    const shown = (await this.#bird.flowCount()) === 0 ? [] : await this.#bird.flowRoutes();
+    const now = Date.now();
+    const places = new Set(shown.map(({ dst }) => dst.replace(/\/(32|128)$/, '')));
+    for (const place of places) if (!this.announcedMs.has(place)) this.announcedMs.set(place, now);
+    for (const place of this.announcedMs.keys()) {
+      if (!places.has(place) && !this.withdrawnMs.has(place)) this.withdrawnMs.set(place, now);
     }
   }
 
