@@ -6,6 +6,9 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { transact } from '@levee/server/commands/executor.ts';
+import { recordDetectedAttack } from '@levee/server/commands/record-detected-attack.ts';
+import { detectedAttack, sampleOf } from '@levee/server/commands/testing/detected.ts';
 import { propose } from '@levee/server/http/testing/propose.ts';
 import { startServer } from '@levee/server/main.ts';
 import { pino } from 'pino';
@@ -41,7 +44,16 @@ export interface ServedLevee {
   keyOf(account: string, options?: object): Promise<string>;
   /** A flowrule against floods to the address, as the detector proposes one; its uuid. */
   flowrule(dst: string, attackUuid?: string): Promise<string>;
+  /** An attack as the detector tells of one, with what came of it by the policies in force. */
+  detectedAttack(dst: string): Promise<DetectedOnes>;
   stop(): Promise<void>;
+}
+
+/** Uuids; those of the measures are of the first of their kind. */
+export interface DetectedOnes {
+  readonly attack: string;
+  readonly flowrule: string | undefined;
+  readonly rule: string | undefined;
 }
 
 export async function serveLevee(): Promise<ServedLevee> {
@@ -105,6 +117,24 @@ export async function serveLevee(): Promise<ServedLevee> {
     async flowrule(dst, attackUuid) {
       const fields = { components: { protocol: 'udp', 'source-port': '11211' } };
       return (await propose(server.database.pool, dst, { fields, attackUuid })).uuid;
+    },
+    async detectedAttack(dst) {
+      const began = Date.now() - 2_000;
+      const rate = { pps: 48_000, bps: 537_600_000 };
+      const vectors = { 'udp-amplification': rate };
+      const detected = detectedAttack(dst, began, {
+        measured: { at_ms: began + 1_000, ...rate },
+        timeline: [0, 1_000].map((after) => ({ at_ms: began + after, seconds: 1, ...rate, vectors })),
+        packet_samples: [sampleOf(dst, began + 10, 9), sampleOf(dst, began + 20, 10)],
+      });
+      const { pool } = server.database;
+      const outcome = await transact(pool, (executor) => recordDetectedAttack(executor, detected, new Date()));
+      assert.ok(outcome.ok, outcome.ok ? '' : JSON.stringify(outcome.failure));
+      const attack = outcome.value.uuid;
+      const first = async (table: string) =>
+        (await pool.query(`select uuid::text from ${table} where attack_uuid = $1 order by sequence limit 1`, [attack]))
+          .rows[0]?.uuid;
+      return { attack, flowrule: await first('flowrule'), rule: await first('firewall_rule') };
     },
     async stop() {
       await server.close();

@@ -11,7 +11,13 @@ const eventForm = /\b[0-9a-f]{8}(?=-\d+\b(?!-))/g;
 /** Members whose value is a secret, shown once. */
 const secrets = new Set(['key', 'enrollment_token', 'secret', 'signing_secret']);
 /** Members whose value is how long something took, or came of the time. */
-const measured: Readonly<Record<string, number>> = { latency_ms: 12, duration_ms: 12, serial: 1769860800 };
+const measured: Readonly<Record<string, number>> = {
+  latency_ms: 12,
+  duration_ms: 12,
+  decide_ms: 12,
+  enforce_ms: 40,
+  serial: 1769860800,
+};
 
 const requestId = '3f6c2c1e-9d0b-4c57-8a0e-1f6f3b7f5c11';
 const recordedAt = Date.parse('2026-01-31T12:00:00.000Z');

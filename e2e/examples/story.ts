@@ -7,6 +7,7 @@ import type { ErrorCode } from '@levee/contract/errors.ts';
 import { exampleUuid, headerExamples, parameterExample } from '@levee/contract/openapi-examples.ts';
 import type { Operation, Role } from '@levee/contract/operation.ts';
 import { operations } from '@levee/contract/operations.ts';
+import { type FollowingDetector, followAsDetector } from './detector.ts';
 import { meetErrors } from './errors.ts';
 import { createNormaliser } from './normalise.ts';
 import { type Follower, followAsRouter } from './router.ts';
@@ -68,9 +69,11 @@ export function inOrder(served: readonly Operation[]): readonly Operation[] {
   return served.toSorted((a, b) => phaseOf(a) - phaseOf(b));
 }
 
+/** Paths of what the detector makes. */
+const fromDetector = /^\/(provider\/)?attacks|\/flowrule|^\/operator\/rule\//;
+
 /** Where the object of a path is made, if not by a POST to the path before its parameter. */
 const madeAt: Readonly<Record<string, string>> = {
-  '/attacks': '/operator/attack',
   '/webhook/{uuid}/delivery': '/webhook/{uuid}/test',
 };
 
@@ -82,6 +85,7 @@ export async function tellStory(now: () => number = Date.now): Promise<Story> {
   const told: Told[] = [];
   const parameters: { sent: string; status: number; answer: string }[] = [];
   let follower: Follower | undefined;
+  let detector: FollowingDetector | undefined;
   let userUuid = exampleUuid;
 
   const keyFor = ({ roles }: Operation): string => {
@@ -116,9 +120,12 @@ export async function tellStory(now: () => number = Date.now): Promise<Story> {
       .map(([name, schema]) => [name, real(String(parameterExample(name, schema as object)))]);
   };
   const play = async (operation: Operation): Promise<void> => {
-    // No operation makes a flowrule: the detector does.
-    if (operation.path.includes('/flowrule') && !made.has('/flowrule')) {
-      made.set('/flowrule', await stage.flowrule('203.0.113.7', made.get('/operator/attack')));
+    // No operation makes an attack with all that a detector tells, nor what comes of it.
+    if (fromDetector.test(operation.path) && !made.has('/attacks')) {
+      const { attack, flowrule, rule } = await stage.detectedAttack('203.0.113.7');
+      made.set('/attacks', attack);
+      if (flowrule !== undefined) made.set('/flowrule', flowrule).set('/operator/flowrule', flowrule);
+      if (rule !== undefined) made.set('/operator/rule', rule);
     }
     const path = await pathOf(operation);
     const isStream = operation.answerMedia === 'text/event-stream';
@@ -167,6 +174,9 @@ export async function tellStory(now: () => number = Date.now): Promise<Story> {
       normaliser.bind(userUuid);
       keys.user = await stage.keyOf(userUuid);
     }
+    if (operation.id === 'createDetector') {
+      detector = await followAsDetector(stage.address, String((answer as { key?: string }).key));
+    }
     if (operation.id === 'createRouter') {
       follower = await followAsRouter(stage.address, String(answer.enrollment_token), stage.filterKinds);
     }
@@ -199,6 +209,7 @@ export async function tellStory(now: () => number = Date.now): Promise<Story> {
     return { told, parameters, errors };
   } finally {
     await follower?.stop();
+    await detector?.stop();
     await stage.stop();
   }
 }

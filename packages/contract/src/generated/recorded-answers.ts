@@ -14,8 +14,59 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "created_at": "2026-01-31T12:00:00.000Z",
     "updated_at": "2026-01-31T12:00:00.000Z"
   },
-  "changeFirewallRule": {
+  "announceFlowrule": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa012",
+    "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+    "state": "proposed",
+    "state_reason": "No BGP speaker is configured: the rule is shown and announced nowhere.",
+    "dst": "203.0.113.7",
+    "components": {
+      "protocol": "udp",
+      "source-port": "53",
+      "packet-length": "1080-65535"
+    },
+    "action": "discard",
+    "applied": [],
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z",
+    "origin": "operator",
+    "attack_uuid": "01890a5d-ac96-774b-bcce-b302099aa013"
+  },
+  "changeDetectionPolicy": {
     "uuid": "01890a5d-ac96-774b-bcce-b302099aa007",
+    "scope": "203.0.113.0/28",
+    "thresholds": {
+      "tcp-syn": {
+        "pps": 20000
+      },
+      "total": {
+        "pps": 500000,
+        "bps": 5000000000
+      }
+    },
+    "mitigation": "flowspec",
+    "hold_s": 60,
+    "baseline_factor": 3,
+    "mitigation_hold_s": 300,
+    "override_accept": false,
+    "allow_rtbh": false,
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z"
+  },
+  "changeExporter": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa008",
+    "name": "edge1",
+    "source": "192.0.2.1",
+    "sampling": 1024,
+    "interfaces": [
+      1,
+      2
+    ],
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z"
+  },
+  "changeFirewallRule": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00a",
     "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
     "state": "disabled",
     "dst": "203.0.113.7",
@@ -102,7 +153,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "last_seen_at": "2026-01-31T12:00:00.000Z"
   },
   "changeTunnel": {
-    "uuid": "01890a5d-ac96-774b-bcce-b302099aa009",
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
     "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
     "state": "active",
     "ips": [
@@ -146,7 +197,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     ]
   },
   "changeWebhook": {
-    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00f",
     "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
     "state": "active",
     "url": "https://hooks.example.net/levee",
@@ -158,12 +209,12 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "updated_at": "2026-01-31T12:00:00.000Z"
   },
   "confirmChange": {
-    "change_uuid": "01890a5d-ac96-774b-bcce-b302099aa00d",
+    "change_uuid": "01890a5d-ac96-774b-bcce-b302099aa010",
     "confirmed_at": "2026-01-31T12:00:00.000Z",
     "message": "The change is confirmed and stays."
   },
   "createApiKey": {
-    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00b",
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00e",
     "account_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
     "name": "deploy",
     "read_only": true,
@@ -173,8 +224,47 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "created_at": "2026-01-31T12:00:00.000Z",
     "key": "lv_u_ExampleExampleExampleExampleExampleExampleE_Exampl"
   },
-  "createFilter": {
+  "createDetectionPolicy": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa007",
+    "scope": "203.0.113.0/28",
+    "thresholds": {
+      "tcp-syn": {
+        "pps": 20000
+      },
+      "total": {
+        "pps": 500000,
+        "bps": 5000000000
+      }
+    },
+    "mitigation": "edge",
+    "hold_s": 60,
+    "baseline_factor": 3,
+    "mitigation_hold_s": 300,
+    "override_accept": false,
+    "allow_rtbh": false,
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z"
+  },
+  "createDetector": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa009",
+    "name": "detect1",
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "key": "lv_d_ExampleExampleExampleExampleExampleExampleE_Exampl"
+  },
+  "createExporter": {
     "uuid": "01890a5d-ac96-774b-bcce-b302099aa008",
+    "name": "edge1",
+    "source": "192.0.2.1",
+    "sampling": "auto",
+    "interfaces": [
+      1,
+      2
+    ],
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z"
+  },
+  "createFilter": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00b",
     "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
     "state": "active",
     "dst": "203.0.113.7",
@@ -204,7 +294,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     }
   },
   "createFirewallRule": {
-    "uuid": "01890a5d-ac96-774b-bcce-b302099aa007",
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00a",
     "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
     "state": "active",
     "dst": "203.0.113.7",
@@ -251,7 +341,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "updated_at": "2026-01-31T12:00:00.000Z"
   },
   "createRdns": {
-    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00a",
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00d",
     "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
     "state": "active",
     "ips": "203.0.113.7",
@@ -303,7 +393,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "enrollment_expires_at": "2026-01-31T13:00:00.000Z"
   },
   "createTunnel": {
-    "uuid": "01890a5d-ac96-774b-bcce-b302099aa009",
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
     "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
     "state": "active",
     "ips": [
@@ -360,7 +450,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "updated_at": "2026-01-31T12:00:00.000Z"
   },
   "createWebhook": {
-    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00f",
     "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
     "state": "active",
     "url": "https://hooks.example.net/levee",
@@ -373,13 +463,25 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "updated_at": "2026-01-31T12:00:00.000Z",
     "secret": "whsec_ExampleExampleExampleExampleExampleExampleE="
   },
-  "deleteFilter": {
+  "deleteDetectionPolicy": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa007",
+    "message": "The policy is removed: the next wider one is in force."
+  },
+  "deleteDetector": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa009",
+    "message": "The detector is removed: its key is void and its stream has ended."
+  },
+  "deleteExporter": {
     "uuid": "01890a5d-ac96-774b-bcce-b302099aa008",
+    "message": "The exporter is removed: what it sends from now on is counted and thrown away."
+  },
+  "deleteFilter": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00b",
     "state": "marked_for_deletion",
     "message": "The filter is marked for deletion."
   },
   "deleteFirewallRule": {
-    "uuid": "01890a5d-ac96-774b-bcce-b302099aa007",
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00a",
     "state": "marked_for_deletion",
     "message": "The firewall rule is marked for deletion."
   },
@@ -388,7 +490,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "message": "The location is removed."
   },
   "deleteRdns": {
-    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00a",
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00d",
     "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
     "state": "marked_for_deletion",
     "ips": "203.0.113.7",
@@ -413,7 +515,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "message": "The router is removed: its key is void, and nothing waits for it any more."
   },
   "deleteTunnel": {
-    "uuid": "01890a5d-ac96-774b-bcce-b302099aa009",
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
     "state": "marked_for_deletion",
     "message": "The tunnel is marked for deletion."
   },
@@ -422,7 +524,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "state": "marked_for_deletion",
     "message": "The user is marked for deletion.",
     "removed": {
-      "firewall_rules": 2,
+      "firewall_rules": 3,
       "filters": 0,
       "tunnels": 0,
       "rdns": 0
@@ -449,15 +551,15 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "tunnels_changed": 0
   },
   "deleteWebhook": {
-    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00f",
     "message": "The webhook is deleted, with its deliveries."
   },
   "explainPacket": {
     "verdict": "drop",
-    "decided_by": "01890a5d-ac96-774b-bcce-b302099aa007",
+    "decided_by": "01890a5d-ac96-774b-bcce-b302099aa00a",
     "trail": [
       {
-        "uuid": "01890a5d-ac96-774b-bcce-b302099aa007",
+        "uuid": "01890a5d-ac96-774b-bcce-b302099aa00a",
         "priority": 10,
         "action": "drop",
         "matched": true,
@@ -466,16 +568,106 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       }
     ]
   },
+  "keepFlowrule": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa012",
+    "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+    "state": "proposed",
+    "state_reason": "The policy stops at the edge: nothing is announced.",
+    "dst": "203.0.113.7",
+    "components": {
+      "protocol": "udp",
+      "source-port": "53",
+      "packet-length": "1080-65535"
+    },
+    "action": "discard",
+    "applied": [],
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z",
+    "origin": "operator",
+    "attack_uuid": "01890a5d-ac96-774b-bcce-b302099aa013"
+  },
+  "keepMeasure": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa014",
+    "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+    "state": "pending",
+    "state_reason": "edge1: the router has not put it in force yet",
+    "dst": "203.0.113.7",
+    "protocol": "udp",
+    "action": "drop",
+    "priority": 2147483648,
+    "descr": "Against udp-amplification",
+    "port": {
+      "src": {
+        "start": 53
+      }
+    },
+    "disabled": false,
+    "statetype": "new",
+    "applied": [
+      {
+        "location": "fra1",
+        "router": "edge1",
+        "state": "pending",
+        "reason": "the router has not put it in force yet"
+      }
+    ],
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z",
+    "hits": {
+      "packets": 0,
+      "bytes": 0
+    },
+    "origin": "operator",
+    "attack_uuid": "01890a5d-ac96-774b-bcce-b302099aa013"
+  },
+  "listAllFlowrules": [
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa012",
+      "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "state": "proposed",
+      "state_reason": "No BGP speaker is configured: the rule is shown and announced nowhere.",
+      "dst": "203.0.113.7",
+      "components": {
+        "protocol": "udp",
+        "source-port": "53",
+        "packet-length": "1080-65535"
+      },
+      "action": "discard",
+      "applied": [],
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z",
+      "origin": "operator",
+      "attack_uuid": "01890a5d-ac96-774b-bcce-b302099aa013"
+    },
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa016",
+      "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "state": "proposed",
+      "state_reason": "The policy stops at the edge: nothing is announced.",
+      "dst": "203.0.113.7",
+      "components": {
+        "protocol": "udp",
+        "fragment": "is-fragment"
+      },
+      "action": "discard",
+      "expires_at": "2026-01-31T13:00:00.000Z",
+      "applied": [],
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z",
+      "origin": "attack",
+      "attack_uuid": "01890a5d-ac96-774b-bcce-b302099aa013"
+    }
+  ],
   "listApiKeys": [
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa011",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa018",
       "account_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "name": "test",
       "read_only": false,
       "created_at": "2026-01-31T12:00:00.000Z"
     },
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00b",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00e",
       "account_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "name": "deploy",
       "read_only": true,
@@ -496,7 +688,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "vectors": [
         "udp-amplification-dns"
       ],
-      "started_at": "2025-04-13T06:00:00.000Z",
+      "started_at": "2025-04-13T04:00:00.000Z",
       "last_reported_at": "2026-01-31T12:00:00.000Z",
       "peak_pps": 1250000,
       "peak_bps": 9800000000,
@@ -554,19 +746,63 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "at": "2026-01-31T12:00:00.000Z",
       "operation": "createApiKey",
       "kind": "api_key",
-      "object_uuid": "01890a5d-ac96-774b-bcce-b302099aa011",
+      "object_uuid": "01890a5d-ac96-774b-bcce-b302099aa018",
       "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "actor": {
-        "uuid": "01890a5d-ac96-774b-bcce-b302099aa028",
+        "uuid": "01890a5d-ac96-774b-bcce-b302099aa038",
         "role": "operator"
       },
       "after": {
-        "uuid": "01890a5d-ac96-774b-bcce-b302099aa011",
+        "uuid": "01890a5d-ac96-774b-bcce-b302099aa018",
         "account_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
         "name": "test",
         "read_only": false,
         "created_at": "2026-01-31T12:00:00.000Z"
       }
+    }
+  ],
+  "listDetectionPolicies": [
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa007",
+      "scope": "203.0.113.0/28",
+      "thresholds": {
+        "tcp-syn": {
+          "pps": 20000
+        },
+        "total": {
+          "pps": 500000,
+          "bps": 5000000000
+        }
+      },
+      "mitigation": "flowspec",
+      "hold_s": 60,
+      "baseline_factor": 3,
+      "mitigation_hold_s": 300,
+      "override_accept": false,
+      "allow_rtbh": false,
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z"
+    }
+  ],
+  "listDetectors": [
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa009",
+      "name": "detect1",
+      "created_at": "2026-01-31T12:00:00.000Z"
+    }
+  ],
+  "listExporters": [
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa008",
+      "name": "edge1",
+      "source": "192.0.2.1",
+      "sampling": 1024,
+      "interfaces": [
+        1,
+        2
+      ],
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z"
     }
   ],
   "listFilterKinds": [
@@ -641,7 +877,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   ],
   "listFilters": [
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa008",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00b",
       "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "state": "active",
       "dst": "203.0.113.7",
@@ -673,7 +909,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   ],
   "listFirewallRules": [
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa007",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00a",
       "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "state": "disabled",
       "dst": "203.0.113.7",
@@ -705,7 +941,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       }
     },
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00f",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa015",
       "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "state": "active",
       "dst": "203.0.113.9",
@@ -732,20 +968,40 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   ],
   "listFlowrules": [
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa010",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa012",
       "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "state": "proposed",
       "state_reason": "No BGP speaker is configured: the rule is shown and announced nowhere.",
       "dst": "203.0.113.7",
       "components": {
         "protocol": "udp",
-        "source-port": "11211"
+        "source-port": "53",
+        "packet-length": "1080-65535"
       },
       "action": "discard",
       "applied": [],
       "created_at": "2026-01-31T12:00:00.000Z",
       "updated_at": "2026-01-31T12:00:00.000Z",
-      "attack_uuid": "01890a5d-ac96-774b-bcce-b302099aa005"
+      "origin": "operator",
+      "attack_uuid": "01890a5d-ac96-774b-bcce-b302099aa013"
+    },
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa016",
+      "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "state": "proposed",
+      "state_reason": "The policy stops at the edge: nothing is announced.",
+      "dst": "203.0.113.7",
+      "components": {
+        "protocol": "udp",
+        "fragment": "is-fragment"
+      },
+      "action": "discard",
+      "expires_at": "2026-01-31T13:00:00.000Z",
+      "applied": [],
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z",
+      "origin": "attack",
+      "attack_uuid": "01890a5d-ac96-774b-bcce-b302099aa013"
     }
   ],
   "listLocations": [
@@ -766,7 +1022,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "vectors": [
         "udp-amplification-dns"
       ],
-      "started_at": "2025-04-13T06:00:00.000Z",
+      "started_at": "2025-04-13T04:00:00.000Z",
       "last_reported_at": "2026-01-31T12:00:00.000Z",
       "peak_pps": 1250000,
       "peak_bps": 9800000000,
@@ -865,7 +1121,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   ],
   "listProviderFilters": [
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa008",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00b",
       "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "state": "active",
       "dst": "203.0.113.7",
@@ -897,7 +1153,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   ],
   "listProviderFirewallRules": [
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa007",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00a",
       "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "state": "disabled",
       "dst": "203.0.113.7",
@@ -929,7 +1185,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       }
     },
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00f",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa015",
       "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "state": "active",
       "dst": "203.0.113.9",
@@ -956,25 +1212,45 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   ],
   "listProviderFlowrules": [
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa010",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa012",
       "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "state": "proposed",
       "state_reason": "No BGP speaker is configured: the rule is shown and announced nowhere.",
       "dst": "203.0.113.7",
       "components": {
         "protocol": "udp",
-        "source-port": "11211"
+        "source-port": "53",
+        "packet-length": "1080-65535"
       },
       "action": "discard",
       "applied": [],
       "created_at": "2026-01-31T12:00:00.000Z",
       "updated_at": "2026-01-31T12:00:00.000Z",
-      "attack_uuid": "01890a5d-ac96-774b-bcce-b302099aa005"
+      "origin": "operator",
+      "attack_uuid": "01890a5d-ac96-774b-bcce-b302099aa013"
+    },
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa016",
+      "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "state": "proposed",
+      "state_reason": "The policy stops at the edge: nothing is announced.",
+      "dst": "203.0.113.7",
+      "components": {
+        "protocol": "udp",
+        "fragment": "is-fragment"
+      },
+      "action": "discard",
+      "expires_at": "2026-01-31T13:00:00.000Z",
+      "applied": [],
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z",
+      "origin": "attack",
+      "attack_uuid": "01890a5d-ac96-774b-bcce-b302099aa013"
     }
   ],
   "listProviderTunnels": [
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa009",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
       "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "state": "active",
       "ips": [
@@ -1042,7 +1318,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   ],
   "listRdns": [
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00a",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00d",
       "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "state": "active",
       "ips": "203.0.113.7",
@@ -1105,7 +1381,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   "listTunnels": {
     "tunnels": [
       {
-        "uuid": "01890a5d-ac96-774b-bcce-b302099aa009",
+        "uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
         "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
         "state": "active",
         "ips": [
@@ -1178,29 +1454,29 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   ],
   "listWebhookDeliveries": [
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00e",
-      "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
-      "event": "webhook.test",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa036",
+      "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00f",
+      "event": "firewall_rule.active",
+      "event_id": "5f0c3a9e-20",
       "state": "pending",
       "created_at": "2026-01-31T12:00:00.000Z",
       "next_attempt_at": "2026-01-31T12:00:00.000Z",
-      "attempts": [
-        {
-          "at": "2026-01-31T12:00:00.000Z",
-          "error": "hooks.example.net refuses connections to port 443",
-          "duration_ms": 12
-        },
-        {
-          "at": "2026-01-31T12:00:00.000Z",
-          "error": "hooks.example.net refuses connections to port 443",
-          "duration_ms": 12
-        }
-      ]
+      "attempts": []
+    },
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa037",
+      "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00f",
+      "event": "firewall_rule.pending",
+      "event_id": "5f0c3a9e-19",
+      "state": "pending",
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "next_attempt_at": "2026-01-31T12:00:00.000Z",
+      "attempts": []
     }
   ],
   "listWebhooks": [
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00f",
       "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "state": "failing",
       "state_reason": "The last attempt: hooks.example.net refuses connections to port 443.",
@@ -1215,46 +1491,479 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "updated_at": "2026-01-31T12:00:00.000Z"
     }
   ],
+  "previewFirewallRule": {
+    "dst": "203.0.113.7",
+    "samples": 3,
+    "packets": 48,
+    "held": 3,
+    "since": "2026-01-31T12:00:00.000Z",
+    "until": "2026-01-31T12:00:00.000Z",
+    "matched": 3,
+    "matched_packets": 48,
+    "matched_share": 1,
+    "undecided": 0,
+    "undecided_packets": 0,
+    "of": {
+      "accept": {
+        "samples": 3,
+        "packets": 48
+      }
+    },
+    "changes": {
+      "newly_discarded": {
+        "samples": 3,
+        "packets": 48
+      },
+      "newly_accepted": {
+        "samples": 0,
+        "packets": 0
+      },
+      "unclear": {
+        "samples": 0,
+        "packets": 0
+      }
+    },
+    "examples": [
+      {
+        "at": "2026-01-31T12:00:00.000Z",
+        "src": "198.51.100.11",
+        "dst": "203.0.113.7",
+        "protocol": "udp",
+        "port": {
+          "src": 53,
+          "dst": 40000
+        },
+        "length": 1400,
+        "scale": 16,
+        "verdict": "accept"
+      },
+      {
+        "at": "2026-01-31T12:00:00.000Z",
+        "src": "198.51.100.10",
+        "dst": "203.0.113.7",
+        "protocol": "udp",
+        "port": {
+          "src": 53,
+          "dst": 40000
+        },
+        "length": 1400,
+        "scale": 16,
+        "verdict": "accept"
+      }
+    ],
+    "top_sources": [
+      {
+        "source": "198.51.100.10",
+        "packets": 16,
+        "share": 0.3333333333333333
+      },
+      {
+        "source": "198.51.100.11",
+        "packets": 16,
+        "share": 0.3333333333333333
+      }
+    ]
+  },
   "readAttack": [
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa005",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa013",
       "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "dst": "203.0.113.7",
       "state": "ongoing",
-      "source": "scrubbing-centre",
-      "external_id": "incident-4711",
+      "source": "levee",
+      "external_id": "01890a5d-ac96-774b-bcce-b302099aa017",
       "vectors": [
-        "udp-amplification-dns"
+        "udp-amplification"
       ],
-      "started_at": "2025-04-13T06:00:00.000Z",
+      "started_at": "2026-01-31T12:00:00.000Z",
       "last_reported_at": "2026-01-31T12:00:00.000Z",
-      "peak_pps": 1250000,
-      "peak_bps": 9800000000,
-      "mitigation": "observe",
+      "peak_pps": 48000,
+      "peak_bps": 537600000,
+      "mitigation": "edge",
+      "timings": {
+        "detect_ms": 250,
+        "decide_ms": 12
+      },
       "created_at": "2026-01-31T12:00:00.000Z",
       "updated_at": "2026-01-31T12:00:00.000Z",
-      "top_sources": [
+      "threshold": {
+        "policy": "default",
+        "metric": "udp-amplification pps",
+        "value": 10000,
+        "observed": 48000
+      },
+      "actions": [
         {
-          "source": "198.51.100.9",
-          "share": 0.4
+          "at": "2026-01-31T12:00:00.000Z",
+          "action": "edge",
+          "descr": "udp-amplification:port 53"
+        },
+        {
+          "at": "2026-01-31T12:00:00.000Z",
+          "action": "flowspec-proposed",
+          "descr": "udp-amplification:ports: The policy stops at the edge: nothing is announced."
         }
       ],
       "samples": [
         {
-          "at": "2025-04-13T06:00:00.000Z",
-          "pps": 1250000,
-          "bps": 9800000000
+          "at": "2026-01-31T12:00:00.000Z",
+          "pps": 48000,
+          "bps": 537600000
         }
       ],
       "flowrules": [
-        "01890a5d-ac96-774b-bcce-b302099aa010"
-      ]
+        "01890a5d-ac96-774b-bcce-b302099aa012",
+        "01890a5d-ac96-774b-bcce-b302099aa016"
+      ],
+      "packets": 12000,
+      "bytes": 16800000,
+      "sampled": 750,
+      "average": {
+        "pps": 12000,
+        "bps": 134400000
+      },
+      "top_sources": [
+        {
+          "source": "198.51.100.9",
+          "share": 0.5
+        },
+        {
+          "source": "198.51.100.10",
+          "share": 0.25
+        }
+      ],
+      "top_ports": {
+        "src": [
+          {
+            "port": 53,
+            "share": 1
+          }
+        ],
+        "dst": [
+          {
+            "port": 40000,
+            "share": 0.25
+          }
+        ]
+      },
+      "entries": [
+        {
+          "exporter": "edge1",
+          "interface": 7,
+          "share": 0.8
+        },
+        {
+          "exporter": "192.0.2.2",
+          "share": 0.2
+        }
+      ],
+      "profile": [
+        {
+          "vector": "udp-amplification",
+          "pps": 48000,
+          "bps": 537600000,
+          "peak_pps": 48000,
+          "peak_bps": 537600000,
+          "samples": 750,
+          "protocols": [
+            {
+              "protocol": "udp",
+              "share": 1
+            }
+          ],
+          "source_ports": [
+            {
+              "port": 53,
+              "share": 1
+            }
+          ],
+          "destination_ports": [
+            {
+              "port": 40000,
+              "share": 0.25
+            }
+          ],
+          "icmp": [],
+          "tcpflags": [],
+          "length": {
+            "min": 1200,
+            "p5": 1300,
+            "max": 1500
+          },
+          "later_fragments": 0.1,
+          "sources": [
+            {
+              "source": "198.51.100.9",
+              "share": 0.5
+            },
+            {
+              "source": "198.51.100.10",
+              "share": 0.25
+            }
+          ],
+          "distinct_sources": 40,
+          "destinations": []
+        }
+      ],
+      "timeline": [
+        {
+          "at": "2026-01-31T12:00:00.000Z",
+          "seconds": 1,
+          "pps": 48000,
+          "bps": 537600000,
+          "vectors": {
+            "udp-amplification": {
+              "pps": 48000,
+              "bps": 537600000
+            }
+          }
+        },
+        {
+          "at": "2026-01-31T12:00:00.000Z",
+          "seconds": 1,
+          "pps": 48000,
+          "bps": 537600000,
+          "vectors": {
+            "udp-amplification": {
+              "pps": 48000,
+              "bps": 537600000
+            }
+          }
+        }
+      ],
+      "packet_samples": [
+        {
+          "at": "2026-01-31T12:00:00.000Z",
+          "src": "198.51.100.9",
+          "dst": "203.0.113.7",
+          "protocol": "udp",
+          "port": {
+            "src": 53,
+            "dst": 40000
+          },
+          "length": 1400,
+          "scale": 16,
+          "exporter": "edge1",
+          "interface": 7
+        },
+        {
+          "at": "2026-01-31T12:00:00.000Z",
+          "src": "198.51.100.10",
+          "dst": "203.0.113.7",
+          "protocol": "udp",
+          "port": {
+            "src": 53,
+            "dst": 40000
+          },
+          "length": 1400,
+          "scale": 16,
+          "exporter": "edge1",
+          "interface": 7
+        }
+      ],
+      "measures": {
+        "flowrules": [
+          {
+            "uuid": "01890a5d-ac96-774b-bcce-b302099aa012",
+            "purpose": "udp-amplification:ports",
+            "state": "proposed",
+            "state_reason": "No BGP speaker is configured: the rule is shown and announced nowhere."
+          },
+          {
+            "uuid": "01890a5d-ac96-774b-bcce-b302099aa016",
+            "purpose": "udp-amplification:fragments",
+            "state": "proposed",
+            "state_reason": "The policy stops at the edge: nothing is announced."
+          }
+        ],
+        "firewall_rules": [
+          {
+            "uuid": "01890a5d-ac96-774b-bcce-b302099aa014",
+            "purpose": "udp-amplification:port 53",
+            "state": "active"
+          }
+        ],
+        "notes": []
+      }
     }
   ],
-  "readEvents": "retry: 2000\n\nid: 5f0c3a9e-0\n\nid: 5f0c3a9e-1\nevent: attack.started\ndata: {\"id\":\"5f0c3a9e-1\",\"type\":\"attack.started\",\"timestamp\":\"2026-01-31T12:00:00.000Z\",\"data\":{\"uuid\":\"01890a5d-ac96-774b-bcce-b302099aa005\",\"owner_uuid\":\"01890a5d-ac96-774b-bcce-b302099a8057\",\"dst\":\"203.0.113.7\",\"state\":\"ongoing\",\"source\":\"scrubbing-centre\",\"external_id\":\"incident-4711\",\"vectors\":[\"udp-amplification-dns\"],\"started_at\":\"2025-04-13T06:00:00.000Z\",\"last_reported_at\":\"2026-01-31T12:00:00.000Z\",\"peak_pps\":1250000,\"peak_bps\":9800000000,\"mitigation\":\"observe\",\"created_at\":\"2026-01-31T12:00:00.000Z\",\"updated_at\":\"2026-01-31T12:00:00.000Z\"}}\n\n",
+  "readDetectionPolicy": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa007",
+    "scope": "203.0.113.0/28",
+    "thresholds": {
+      "tcp-syn": {
+        "pps": 20000
+      },
+      "total": {
+        "pps": 500000,
+        "bps": 5000000000
+      }
+    },
+    "mitigation": "flowspec",
+    "hold_s": 60,
+    "baseline_factor": 3,
+    "mitigation_hold_s": 300,
+    "override_accept": false,
+    "allow_rtbh": false,
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z"
+  },
+  "readDetector": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa009",
+    "name": "detect1",
+    "created_at": "2026-01-31T12:00:00.000Z"
+  },
+  "readEffectiveDetectionPolicy": {
+    "dst": "203.0.113.7",
+    "thresholds": {
+      "udp-amplification": {
+        "policy": "default",
+        "pps": 10000,
+        "bps": 100000000
+      },
+      "tcp-syn": {
+        "policy": "203.0.113.0/28",
+        "pps": 20000
+      },
+      "tcp-syn-ack": {
+        "policy": "default",
+        "pps": 10000
+      },
+      "tcp-ack": {
+        "policy": "default",
+        "pps": 100000,
+        "bps": 1000000000
+      },
+      "tcp-rst": {
+        "policy": "default",
+        "pps": 10000
+      },
+      "tcp-other": {
+        "policy": "default",
+        "pps": 5000
+      },
+      "icmp": {
+        "policy": "default",
+        "pps": 5000,
+        "bps": 50000000
+      },
+      "gre": {
+        "policy": "default",
+        "pps": 50000,
+        "bps": 500000000
+      },
+      "esp": {
+        "policy": "default",
+        "pps": 50000,
+        "bps": 500000000
+      },
+      "ip-fragment": {
+        "policy": "default",
+        "pps": 10000,
+        "bps": 100000000
+      },
+      "udp-other": {
+        "policy": "default",
+        "pps": 50000,
+        "bps": 500000000
+      },
+      "ip-other": {
+        "policy": "default",
+        "pps": 5000,
+        "bps": 50000000
+      },
+      "total": {
+        "policy": "203.0.113.0/28",
+        "pps": 500000,
+        "bps": 5000000000
+      }
+    },
+    "aggregate_thresholds": {
+      "udp-amplification": {
+        "policy": "default",
+        "pps": 40000,
+        "bps": 400000000
+      },
+      "tcp-syn": {
+        "policy": "203.0.113.0/28",
+        "pps": 80000
+      },
+      "tcp-syn-ack": {
+        "policy": "default",
+        "pps": 40000
+      },
+      "tcp-ack": {
+        "policy": "default",
+        "pps": 400000,
+        "bps": 4000000000
+      },
+      "tcp-rst": {
+        "policy": "default",
+        "pps": 40000
+      },
+      "tcp-other": {
+        "policy": "default",
+        "pps": 20000
+      },
+      "icmp": {
+        "policy": "default",
+        "pps": 20000,
+        "bps": 200000000
+      },
+      "gre": {
+        "policy": "default",
+        "pps": 200000,
+        "bps": 2000000000
+      },
+      "esp": {
+        "policy": "default",
+        "pps": 200000,
+        "bps": 2000000000
+      },
+      "ip-fragment": {
+        "policy": "default",
+        "pps": 40000,
+        "bps": 400000000
+      },
+      "udp-other": {
+        "policy": "default",
+        "pps": 200000,
+        "bps": 2000000000
+      },
+      "ip-other": {
+        "policy": "default",
+        "pps": 20000,
+        "bps": 200000000
+      },
+      "total": {
+        "policy": "203.0.113.0/28",
+        "pps": 2000000,
+        "bps": 20000000000
+      }
+    },
+    "mitigation": "flowspec",
+    "hold_s": 60,
+    "baseline_factor": 3,
+    "mitigation_hold_s": 300,
+    "override_accept": false,
+    "allow_rtbh": false
+  },
+  "readEvents": "retry: 2000\n\nid: 5f0c3a9e-0\n\nid: 5f0c3a9e-1\nevent: attack.started\ndata: {\"id\":\"5f0c3a9e-1\",\"type\":\"attack.started\",\"timestamp\":\"2026-01-31T12:00:00.000Z\",\"data\":{\"uuid\":\"01890a5d-ac96-774b-bcce-b302099aa005\",\"owner_uuid\":\"01890a5d-ac96-774b-bcce-b302099a8057\",\"dst\":\"203.0.113.7\",\"state\":\"ongoing\",\"source\":\"scrubbing-centre\",\"external_id\":\"incident-4711\",\"vectors\":[\"udp-amplification-dns\"],\"started_at\":\"2025-04-13T04:00:00.000Z\",\"last_reported_at\":\"2026-01-31T12:00:00.000Z\",\"peak_pps\":1250000,\"peak_bps\":9800000000,\"mitigation\":\"observe\",\"created_at\":\"2026-01-31T12:00:00.000Z\",\"updated_at\":\"2026-01-31T12:00:00.000Z\"}}\n\n",
+  "readExporter": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa008",
+    "name": "edge1",
+    "source": "192.0.2.1",
+    "sampling": 1024,
+    "interfaces": [
+      1,
+      2
+    ],
+    "created_at": "2026-01-31T12:00:00.000Z",
+    "updated_at": "2026-01-31T12:00:00.000Z"
+  },
   "readFilter": [
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa008",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00b",
       "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "state": "active",
       "dst": "203.0.113.7",
@@ -1286,7 +1995,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   ],
   "readFirewallRule": [
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa007",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00a",
       "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "state": "disabled",
       "dst": "203.0.113.7",
@@ -1320,20 +2029,22 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   ],
   "readFlowrule": [
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa010",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa012",
       "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "state": "proposed",
       "state_reason": "No BGP speaker is configured: the rule is shown and announced nowhere.",
       "dst": "203.0.113.7",
       "components": {
         "protocol": "udp",
-        "source-port": "11211"
+        "source-port": "53",
+        "packet-length": "1080-65535"
       },
       "action": "discard",
       "applied": [],
       "created_at": "2026-01-31T12:00:00.000Z",
       "updated_at": "2026-01-31T12:00:00.000Z",
-      "attack_uuid": "01890a5d-ac96-774b-bcce-b302099aa005"
+      "origin": "operator",
+      "attack_uuid": "01890a5d-ac96-774b-bcce-b302099aa013"
     }
   ],
   "readQuota": {
@@ -1397,7 +2108,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   },
   "readTunnel": [
     {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa009",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
       "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "state": "active",
       "ips": [
@@ -1451,7 +2162,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       ]
     }
   ],
-  "readTunnelConfig": "# GRE tunnel 01890a5d-ac96-774b-bcce-b302099aa009 to edge1 at fra1\n# For a root shell; until the next start. Addresses of ips that this machine itself has: ip address add ADDRESS dev lo\n# Where they belong to machines behind it: sysctl -w net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1\n# 198.51.100.10 has to be an address of this machine; behind address translation put the translated-to one here.\n# rp_filter=2: a strict filter by reverse path would drop what arrives by another end than replies leave by.\nip link add name lv1 mtu 1472 type gre local 198.51.100.10 remote 192.0.2.1 ttl 64 key 1\nip link set dev lv1 alias 01890a5d-ac96-774b-bcce-b302099aa009\nsysctl -q -w net.ipv4.conf.lv1.rp_filter=2\nip address add 10.48.0.3/31 dev lv1\nip address add fd6c:6576:6565::3/127 dev lv1 nodad\nip link set dev lv1 up\n# Replies go back through the tunnel, all else as before.\nip route replace default via 10.48.0.2 dev lv1 metric 100 table 10001\nip rule add from 203.0.113.0/28 lookup main suppress_prefixlength 0 priority 1000\nip rule add from 203.0.113.0/28 lookup 10001 priority 1001\n# TCP: segments that fit the tunnel, in both directions.\nnft -f - <<'EOF'\ntable inet levee_1\ndelete table inet levee_1\ntable inet levee_1 {\n  chain in {\n    type filter hook prerouting priority mangle; policy accept;\n    iifname \"lv1\" meta nfproto ipv4 tcp flags syn tcp option maxseg size set 1432\n    iifname \"lv1\" meta nfproto ipv6 tcp flags syn tcp option maxseg size set 1412\n  }\n  chain out {\n    type filter hook postrouting priority mangle; policy accept;\n    oifname \"lv1\" meta nfproto ipv4 tcp flags syn tcp option maxseg size set 1432\n    oifname \"lv1\" meta nfproto ipv6 tcp flags syn tcp option maxseg size set 1412\n  }\n}\nEOF\n",
+  "readTunnelConfig": "# GRE tunnel 01890a5d-ac96-774b-bcce-b302099aa00c to edge1 at fra1\n# For a root shell; until the next start. Addresses of ips that this machine itself has: ip address add ADDRESS dev lo\n# Where they belong to machines behind it: sysctl -w net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1\n# 198.51.100.10 has to be an address of this machine; behind address translation put the translated-to one here.\n# rp_filter=2: a strict filter by reverse path would drop what arrives by another end than replies leave by.\nip link add name lv1 mtu 1472 type gre local 198.51.100.10 remote 192.0.2.1 ttl 64 key 1\nip link set dev lv1 alias 01890a5d-ac96-774b-bcce-b302099aa00c\nsysctl -q -w net.ipv4.conf.lv1.rp_filter=2\nip address add 10.48.0.3/31 dev lv1\nip address add fd6c:6576:6565::3/127 dev lv1 nodad\nip link set dev lv1 up\n# Replies go back through the tunnel, all else as before.\nip route replace default via 10.48.0.2 dev lv1 metric 100 table 10001\nip rule add from 203.0.113.0/28 lookup main suppress_prefixlength 0 priority 1000\nip rule add from 203.0.113.0/28 lookup 10001 priority 1001\n# TCP: segments that fit the tunnel, in both directions.\nnft -f - <<'EOF'\ntable inet levee_1\ndelete table inet levee_1\ntable inet levee_1 {\n  chain in {\n    type filter hook prerouting priority mangle; policy accept;\n    iifname \"lv1\" meta nfproto ipv4 tcp flags syn tcp option maxseg size set 1432\n    iifname \"lv1\" meta nfproto ipv6 tcp flags syn tcp option maxseg size set 1412\n  }\n  chain out {\n    type filter hook postrouting priority mangle; policy accept;\n    oifname \"lv1\" meta nfproto ipv4 tcp flags syn tcp option maxseg size set 1432\n    oifname \"lv1\" meta nfproto ipv6 tcp flags syn tcp option maxseg size set 1412\n  }\n}\nEOF\n",
   "readUser": {
     "uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
     "state": "active",
@@ -1467,7 +2178,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "updated_at": "2026-01-31T12:00:00.000Z"
   },
   "readWebhook": {
-    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00f",
     "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
     "state": "failing",
     "state_reason": "The last attempt: hooks.example.net refuses connections to port 443.",
@@ -1491,7 +2202,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "vectors": [
       "udp-amplification-dns"
     ],
-    "started_at": "2025-04-13T06:00:00.000Z",
+    "started_at": "2025-04-13T04:00:00.000Z",
     "last_reported_at": "2026-01-31T12:00:00.000Z",
     "peak_pps": 1250000,
     "peak_bps": 9800000000,
@@ -1534,7 +2245,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "dst": "203.0.113.7",
     "rules": [
       {
-        "uuid": "01890a5d-ac96-774b-bcce-b302099aa029",
+        "uuid": "01890a5d-ac96-774b-bcce-b302099aa039",
         "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
         "state": "active",
         "dst": "203.0.113.7",
@@ -1567,8 +2278,8 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "message": "The password has been reset."
   },
   "retryWebhookDelivery": {
-    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00e",
-    "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa011",
+    "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00f",
     "event": "webhook.test",
     "state": "pending",
     "created_at": "2026-01-31T12:00:00.000Z",
@@ -1582,7 +2293,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     ]
   },
   "revokeApiKey": {
-    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00b",
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00e",
     "account_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
     "name": "deploy",
     "read_only": true,
@@ -1594,7 +2305,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "message": "The API key is revoked."
   },
   "rotateWebhookSecret": {
-    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00f",
     "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
     "state": "active",
     "url": "https://hooks.example.net/levee",
@@ -1629,8 +2340,8 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     }
   },
   "testWebhook": {
-    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00e",
-    "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00c",
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa011",
+    "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00f",
     "event": "webhook.test",
     "state": "pending",
     "created_at": "2026-01-31T12:00:00.000Z",
@@ -1638,7 +2349,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "attempts": []
   },
   "updateRdns": {
-    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00a",
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa00d",
     "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
     "state": "active",
     "ips": "203.0.113.7",
@@ -1669,12 +2380,17 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       ]
     },
     "api_key": {
-      "uuid": "01890a5d-ac96-774b-bcce-b302099aa011",
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa018",
       "account_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "name": "test",
       "read_only": false,
       "created_at": "2026-01-31T12:00:00.000Z"
     }
+  },
+  "withdrawFlowrule": {
+    "uuid": "01890a5d-ac96-774b-bcce-b302099aa012",
+    "state": "marked_for_deletion",
+    "message": "The flowrule is marked for deletion."
   }
 };
 export const recordedErrors: Readonly<Record<string, unknown>> = {

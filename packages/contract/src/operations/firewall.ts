@@ -177,7 +177,7 @@ export const firewallOperations: readonly Operation[] = [
     body: firewallRuleCreate,
     answer: rulePreview,
     errors: ['validation_failed', 'ip_not_allowed'],
-    example: { body: exampleRule },
+    example: { body: { dst: '203.0.113.7', protocol: 'udp', action: 'drop', port: { src: { start: 53 } } } },
   },
   {
     ...extension,
