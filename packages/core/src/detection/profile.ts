@@ -26,7 +26,7 @@ export interface ProfilePart {
 const generationMilliseconds = 15_000;
 const mostShares = 64;
 /** Of each kind of key; beyond twice as many the rarest go. */
-const mostKeys = 256;
+const mostKeys = 128;
 /** Bits of the linear count of sources (Whang, Vander-Zanden, Taylor 1990). */
 const sourceBits = 8192;
 const lengthStep = 16;

@@ -61,7 +61,7 @@ export class Attack {
   readonly detectedMs: number;
   /** Set once: one that was taken over gets it with its place. */
   holdMilliseconds: number;
-  readonly threshold: Threshold;
+  threshold: Threshold;
   /** Its row in the traffic table. */
   destination: number;
   aboveHalfMs: number;

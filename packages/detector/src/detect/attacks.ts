@@ -11,7 +11,7 @@ import { TOTAL, type Vector, vectors as vectorNames, vectorNumber } from '@levee
 import type { Prefix } from '@levee/core/net/prefix.ts';
 import { formatPrefix, parsePrefix } from '@levee/core/net/prefix-text.ts';
 import type { SlotProfile } from '../bus/port.ts';
-import { Attack } from './attack.ts';
+import { Attack, type Threshold } from './attack.ts';
 import type { Baselines } from './baselines.ts';
 import type { Finding, Findings } from './examine.ts';
 import { type Places, prefixAt } from './places.ts';
@@ -109,6 +109,7 @@ export class Attacks {
       if (!read.ok || !isOurs(read.prefix)) continue;
       const attack = this.#adopted(each, formatPrefix(read.prefix), nowMs);
       const row = this.#byDestination.has(attack.dst) ? none : this.#rowOf(read.prefix);
+      if (row !== none && each.told === undefined) attack.threshold = this.#thresholdOf(attack, row);
       if (row === none || attack.vectors.size === 0 || !this.#keep(attack, row)) {
         this.#remember(attack, nowMs);
         this.#host.tell(attack.report('ended', nowMs, Math.max(nowMs, attack.startedMs)));
@@ -349,6 +350,16 @@ export class Attacks {
     attack.bytes = told?.bytes ?? 0;
     attack.sampled = told?.sampled ?? 0;
     return attack;
+  }
+
+  /** Of one that was taken over without a word of what it had exceeded: what it would have to exceed now. */
+  #thresholdOf({ threshold, vectors }: Attack, row: number): Threshold {
+    const [vector = TOTAL] = vectors.keys();
+    const limits = this.#limits(row, vector);
+    const metric = Number.isFinite(limits.pps) ? 'pps' : 'bps';
+    const value = Number.isFinite(limits[metric]) ? Math.round(limits[metric]) : 0;
+    const policy = this.#host.places.levels(this.#host.traffic, row).policies[vector] ?? 'default';
+    return { ...threshold, policy, metric, value, observed: value };
   }
 
   #keep(attack: Attack, row: number): boolean {
