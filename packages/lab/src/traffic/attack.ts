@@ -114,7 +114,7 @@ const recipes = {
   'ip-fragment': (random): Shape => ({
     transport: { kind: 'udp', sourcePort: random.integer(1024, 65535), destinationPort: random.integer(1, 65535) },
     totalLength: 1068,
-    fragment: random.chance(0.1) ? { offset: 0, more: true } : { offset: 8 * random.integer(130, 4000), more: true },
+    fragment: random.chance(0.05) ? { offset: 0, more: true } : { offset: 8 * random.integer(130, 4000), more: true },
   }),
   'udp-other': (random): Shape => ({
     transport: { kind: 'udp', sourcePort: random.integer(40_000, 65535), destinationPort: 27015 },
