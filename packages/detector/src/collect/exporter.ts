@@ -4,6 +4,7 @@
 import type { ExporterSettings, ExporterStatus } from '@levee/contract/detector.ts';
 import type { RecordOrigin } from '../aggregate/aggregator.ts';
 import type { DecodeCounts } from '../flow-record.ts';
+import type { CollectorReason } from './reasons.ts';
 
 /** What is shown as `uuid` of exporters on this machine that no one has configured. */
 export const LOCAL_EXPORTER = 'local';
@@ -41,9 +42,9 @@ export class Exporter implements RecordOrigin {
   }
 
   status(templates: number): ExporterStatus {
-    const dropped = { ...this.counts.dropped };
-    if (this.otherInterface > 0) dropped.other_interface = this.otherInterface;
-    if (this.notProtected > 0) dropped.not_protected = this.notProtected;
+    const uncounted: Partial<Record<CollectorReason, number>> = {};
+    if (this.otherInterface > 0) uncounted.other_interface = this.otherInterface;
+    if (this.notProtected > 0) uncounted.not_protected = this.notProtected;
     const status: ExporterStatus = {
       uuid: this.name,
       source: this.source,
@@ -54,7 +55,7 @@ export class Exporter implements RecordOrigin {
       datagrams_per_second: this.#rates.datagrams,
       records_per_second: this.#rates.records,
       templates,
-      dropped,
+      dropped: { ...this.counts.dropped, ...uncounted },
       lost: this.counts.lost,
     };
     const rate = this.fixedScale > 0 ? this.fixedScale : this.toldRate;
@@ -88,7 +89,7 @@ export class UnknownSource {
       datagrams_per_second: this.#rates.datagrams,
       records_per_second: 0,
       templates: 0,
-      dropped: { unknown_exporter: this.datagrams },
+      dropped: { unknown_exporter: this.datagrams } satisfies Partial<Record<CollectorReason, number>>,
       lost: 0,
     };
   }

@@ -18,6 +18,8 @@ export interface WorkerHandleOptions {
   readonly receive: WorkerOrder['receive'];
   readonly log: CollectorLog;
   readonly send: (message: FromCollector) => void;
+  /** Silent for so long after it listened, it is ended and another started; absent: 30 s. */
+  readonly silenceMilliseconds?: number;
   /** What a worker that begins is told. */
   readonly greeting: () => readonly ToCollector[];
 }
@@ -25,7 +27,7 @@ export interface WorkerHandleOptions {
 const firstPauseMilliseconds = 100;
 const longestPauseMilliseconds = 10_000;
 /** Slots come four times a second; on a machine that stands still nothing is gained by a new start. */
-const silenceMilliseconds = 30_000;
+const defaultSilenceMilliseconds = 30_000;
 
 export class WorkerHandle {
   restarts = 0;
@@ -51,9 +53,16 @@ export class WorkerHandle {
   constructor(options: WorkerHandleOptions) {
     this.#options = options;
     this.#listen = options.listen;
+    const { silenceMilliseconds = defaultSilenceMilliseconds } = options;
     this.#watch = setInterval(() => {
-      if (this.#worker === undefined || performance.now() - this.#heardAt < silenceMilliseconds) return;
-      options.log.warn({ worker: this.#name }, 'a collector worker has said nothing for 30 s and is ended');
+      const silentMilliseconds = Math.round(performance.now() - this.#heardAt);
+      // A thread that begins has much to read before it can say anything.
+      const allowed = this.listening === undefined ? defaultSilenceMilliseconds : silenceMilliseconds;
+      if (this.#worker === undefined || silentMilliseconds < allowed) return;
+      options.log.warn(
+        { worker: this.#name, silent_ms: silentMilliseconds },
+        'a collector worker is silent and is ended',
+      );
       void this.#worker.terminate();
     }, silenceMilliseconds / 6);
   }
