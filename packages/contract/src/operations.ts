@@ -11,6 +11,7 @@ import { operatorOperations } from './operations/operator.ts';
 import { quotaOperations } from './operations/quota.ts';
 import { rdnsOperations } from './operations/rdns.ts';
 import { serviceOperations } from './operations/service.ts';
+import { speakerOperations } from './operations/speaker.ts';
 import { tunnelOperations } from './operations/tunnel.ts';
 import { userOperations } from './operations/user.ts';
 import { webhookOperations } from './operations/webhook.ts';
@@ -29,5 +30,6 @@ export const operations: readonly Operation[] = [
   ...operatorOperations,
   ...mitigationOperations,
   ...quotaOperations,
+  ...speakerOperations,
   ...detectionOperations,
 ];

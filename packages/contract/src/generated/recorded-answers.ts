@@ -1457,7 +1457,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa036",
       "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00f",
       "event": "firewall_rule.active",
-      "event_id": "5f0c3a9e-20",
+      "event_id": "5f0c3a9e-21",
       "state": "pending",
       "created_at": "2026-01-31T12:00:00.000Z",
       "next_attempt_at": "2026-01-31T12:00:00.000Z",
@@ -1467,7 +1467,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa037",
       "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00f",
       "event": "firewall_rule.pending",
-      "event_id": "5f0c3a9e-19",
+      "event_id": "5f0c3a9e-20",
       "state": "pending",
       "created_at": "2026-01-31T12:00:00.000Z",
       "next_attempt_at": "2026-01-31T12:00:00.000Z",
@@ -2105,6 +2105,10 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "enrolled_at": "2026-01-31T12:00:00.000Z",
     "enforcement": "kernel",
     "last_seen_at": "2026-01-31T12:00:00.000Z"
+  },
+  "readSpeaker": {
+    "name": null,
+    "connected": false
   },
   "readTunnel": [
     {

@@ -30,6 +30,7 @@ import { quotaHandlers } from './handlers/quota.ts';
 import { type RdnsSettled, rdnsHandlers } from './handlers/rdns.ts';
 import { rdnsZoneHandlers, type SecondariesOf } from './handlers/rdns-zone.ts';
 import { serviceHandlers } from './handlers/service.ts';
+import { speakerHandlers } from './handlers/speaker.ts';
 import { topologyHandlers } from './handlers/topology.ts';
 import { tunnelHandlers } from './handlers/tunnel.ts';
 import { userHandlers } from './handlers/user.ts';
@@ -112,6 +113,7 @@ export function createApi(services: ApiServices): Api {
       mitigation: { flowspecBudget: services.flowspecBudget ?? defaultFlowspecBudget },
     }),
     ...quotaHandlers({ pool }),
+    ...speakerHandlers({ pool, hasSpeaker: services.bgpSpeaker === true }),
     ...detectionHandlers({ pool }),
     ...(services.eventStreams && eventHandlers(services.eventStreams)),
     ...(services.webhooks && webhookHandlers({ pool, webhooks: services.webhooks })),

@@ -13,6 +13,7 @@ export function mitigationCases({ api, world, next, byOperator }: CaseKit): Oper
     return params;
   };
   return {
+    readSpeaker: { good: () => byOperator({}), bad: {} },
     listAllFlowrules: { good: () => byOperator({}), bad: {} },
     withdrawFlowrule: { good: async () => byOperator({}, await flowrule()), bad: {} },
     keepFlowrule: {

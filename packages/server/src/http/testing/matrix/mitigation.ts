@@ -14,6 +14,7 @@ export function mitigationRows({ api, world, next }: MatrixKit): Rows {
     },
   });
   return {
+    readSpeaker: { expect: everyone, send: (key) => api.call('readSpeaker', {}, { key }) },
     listAllFlowrules: {
       expect: everyone,
       send: (key, target) =>
