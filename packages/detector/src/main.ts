@@ -32,6 +32,12 @@ export interface DetectorHandle {
 /** A collector that says nothing for so long is gone, and with it what its exporters did. */
 const COLLECTOR_GONE_MILLISECONDS = 60_000;
 
+/**
+ * The control plane is given so long to tell the settings before those of the last run are gone by: they lack the attacks that began
+ * just before its end, which would begin a second time.
+ */
+const REMEMBERED_AFTER_MILLISECONDS = 2_000;
+
 const clock: DetectionClock = {
   now: Date.now,
   after(milliseconds, run) {
@@ -89,7 +95,9 @@ export async function startDetector(config: DetectorConfig): Promise<DetectorHan
       memory_bytes: process.memoryUsage.rss(),
     };
   };
+  let patience: NodeJS.Timeout | undefined;
   const settings = (told: DetectorSettings): void => {
+    clearTimeout(patience);
     bus.detector.send({ type: 'settings', settings: told });
     detection.settings(told);
   };
@@ -104,7 +112,8 @@ export async function startDetector(config: DetectorConfig): Promise<DetectorHan
     baselines: (baselines) => detection.baselines(baselines),
     samplesWanted: (wanted) => samples.ask(wanted),
   });
-  if (link.remembered !== undefined) settings(link.remembered);
+  const { remembered } = link;
+  if (remembered !== undefined) patience = setTimeout(() => settings(remembered), REMEMBERED_AFTER_MILLISECONDS);
   const account = (): void => {
     for (const [name, { atMs }] of collectors) {
       if (clock.now() - atMs > COLLECTOR_GONE_MILLISECONDS) collectors.delete(name);
@@ -129,6 +138,7 @@ export async function startDetector(config: DetectorConfig): Promise<DetectorHan
     },
     async stop() {
       clearInterval(timer);
+      clearTimeout(patience);
       await collector.stop();
       detection.stop();
       samples.stop();
