@@ -1,5 +1,5 @@
 /**
- * Owns what the packets of hot destinations look like in the slot that is going on. A profile is a fixed 13 KB and used again and
+ * Owns what the packets of hot destinations look like in the slot that is going on. A profile is a fixed 21 KB and used again and
  * again; there are at most 1 024 in a slot. Flow records count with their packets, and with their average length. Of many records in a
  * slot one in eight is looked at, for eight: shares of thousands are no less certain by it, and an attack costs little more than peace.
  */

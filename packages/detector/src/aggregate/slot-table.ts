@@ -6,7 +6,7 @@
 import { AGGREGATE_ONLY } from '../bus/port.ts';
 import { KeyTable, longer } from './key-table.ts';
 
-/** Rows of addresses; with all columns 78 octets each, 10 MB. */
+/** Rows of addresses; with all columns 68 octets each, 9 MB. */
 export const MOST_ROWS = 1 << 17;
 /** Rows of aggregates of what did not fit. */
 export const MOST_AGGREGATES = 1 << 14;
