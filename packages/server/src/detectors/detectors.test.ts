@@ -83,8 +83,9 @@ test('a stream begins with hello and tells the settings whole; each change is to
   const attack = synFlood('203.0.113.9');
   await sendReport(first.base, key, reportOf([attack]));
   await within('an ongoing attack', ({ ongoing }) => ongoing.some(({ id }) => id === attack.id));
-  const { detected_ms, ...told } = both[1]?.settings?.ongoing[0] ?? {};
-  assert.deepEqual(told, { id: attack.id, dst: attack.dst, vectors: attack.vectors, started_ms: attack.started_ms });
+  const { detected_ms, ...known } = both[1]?.settings?.ongoing[0] ?? {};
+  const { id, dst, vectors, started_ms, packets, bytes, sampled, threshold } = attack;
+  assert.deepEqual(known, { id, dst, vectors, started_ms, told: { packets, bytes, sampled, threshold } });
   assert.equal(Math.round(detected_ms ?? 0), attack.detected_ms);
   await sendReport(second.base, key, reportOf([{ ...attack, phase: 'ended', ended_ms: Date.now() }]));
   await within('its end', ({ ongoing }) => ongoing.length === 0);

@@ -53,7 +53,11 @@ export function startSettingsFeed(pool: pg.Pool, tail: ChangeTail, { log }: Feed
     }
   };
   const tell = (read: Omit<DetectorSettings, 'type' | 'revision'>): void => {
-    if (present !== undefined && sameSettings(present, read)) return;
+    if (present !== undefined && sameSettings(present, read)) {
+      // Whoever comes next counts on from the newest totals; the others have them.
+      present = { ...present, ongoing: read.ongoing };
+      return;
+    }
     // Of the clock, so that another replica, or this one after a restart, goes on above it.
     const revision = Math.max((present?.revision ?? 0) + 1, Date.now());
     present = { type: 'settings', revision, ...read };
@@ -102,6 +106,6 @@ export function startSettingsFeed(pool: pg.Pool, tail: ChangeTail, { log }: Feed
 
 function sameSettings(a: Omit<DetectorSettings, 'type' | 'revision'>, b: typeof a): boolean {
   const text = ({ prefixes, policies, exporters, ongoing }: typeof a) =>
-    JSON.stringify([prefixes, policies, exporters, ongoing]);
+    JSON.stringify([prefixes, policies, exporters, ongoing.map(({ told: _, ...attack }) => attack)]);
   return text(a) === text(b);
 }

@@ -77,17 +77,29 @@ export function samplingOf(text: string): ExporterSettings['sampling'] {
   return text === 'auto' || text === 'prescaled' ? text : Number(text);
 }
 
-/** When it was found is told with it; an attack without is one that another holder of the address had before. */
-const ONGOING = `select distinct on (external_id) external_id as id, ${subnetText('dst')} as dst, vectors,
-    (extract(epoch from started_at) * 1000)::float8 as started_ms,
-    coalesce((extract(epoch from started_at) * 1000)::float8 + (details->'timings'->>'detect_ms')::float8,
-      (extract(epoch from created_at) * 1000)::float8) as detected_ms
-  from attack where source = 'levee' and ended_at is null and external_id is not null
-  order by external_id, started_at`;
+/**
+ * When it was found is told with it; an attack without is one that another holder of the address had before. What was told of it
+ * last goes back, so that totals do not begin anew with a detector.
+ */
+const ONGOING = `select distinct on (a.external_id) a.external_id as id, ${subnetText('a.dst')} as dst, a.vectors,
+    (extract(epoch from a.started_at) * 1000)::float8 as started_ms,
+    coalesce((extract(epoch from a.started_at) * 1000)::float8 + (a.details->'timings'->>'detect_ms')::float8,
+      (extract(epoch from a.created_at) * 1000)::float8) as detected_ms,
+    case when e.attack_uuid is not null and a.details->'threshold' is not null then json_build_object(
+      'packets', e.packets, 'bytes', e.bytes, 'sampled', e.sampled,
+      'threshold', json_build_object('policy', a.details->'threshold'->>'policy',
+        'vector', split_part(a.details->'threshold'->>'metric', ' ', 1),
+        'metric', split_part(a.details->'threshold'->>'metric', ' ', 2),
+        'value', a.details->'threshold'->'value', 'observed', a.details->'threshold'->'observed')) end as told
+  from attack a left join attack_evidence e on e.attack_uuid = a.uuid
+  where a.source = 'levee' and a.ended_at is null and a.external_id is not null
+  order by a.external_id, a.started_at`;
+
+type OngoingRow = Omit<OngoingAttack, 'told'> & { readonly told: OngoingAttack['told'] | null };
 
 export async function readOngoing(db: Statements): Promise<OngoingAttack[]> {
-  const { rows } = await (db as pg.ClientBase).query<OngoingAttack>({ name: 'detector_ongoing', text: ONGOING });
-  return rows;
+  const { rows } = await (db as pg.ClientBase).query<OngoingRow>({ name: 'detector_ongoing', text: ONGOING });
+  return rows.map(({ told, ...attack }) => (told === null || told === undefined ? attack : { ...attack, told }));
 }
 
 const BASELINES = `select ${subnetText('dst')} as dst, vector, hour, pps, bps, weight from detection_baseline
