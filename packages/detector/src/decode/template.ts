@@ -133,6 +133,8 @@ export class Template {
   readonly instantsWrap: boolean;
   readonly timeFactor: number;
   readonly hasOwnSampling: boolean;
+  /** Anything that few templates have, and that is not of `FlowRecord` itself. */
+  readonly hasRare: boolean;
   /** When it was told last. */
   definedMs: number;
   /** 0: nothing was told of this template alone. */
@@ -152,6 +154,9 @@ export class Template {
     this.hasSection = has(Fill.ipSection, Fill.frameSection);
     this.hasInstants = has(Fill.start, Fill.startNtp);
     this.hasOwnSampling = has(Fill.oneIn, Fill.sampledRun, Fill.sampleSize, Fill.probability);
+    const rare: readonly number[] = [Fill.icmpType, Fill.icmpCode, Fill.fragmentOffset, Fill.fragmentFlags];
+    this.hasRare =
+      isOptions || fills.some((fill) => (fill >= Fill.oneIn && fill !== Fill.selector) || rare.includes(fill));
     this.timeFactor = timeFactor;
     this.instantsWrap = instantsWrap;
     const steps: number[] = [];

@@ -24,7 +24,28 @@ export interface NfdumpFlow {
   readonly seconds: number;
 }
 
-export async function collectWith(program: 'nfcapd' | 'sfcapd', datagrams: readonly Buffer[]): Promise<NfdumpFlow[]> {
+type Program = 'nfcapd' | 'sfcapd';
+
+/** The flows that a collector writes down of the datagrams. */
+export async function collectWith(program: Program, datagrams: readonly Buffer[]): Promise<NfdumpFlow[]> {
+  return await collect(program, datagrams, 1, (files) => files.flatMap(readFlows));
+}
+
+/** CPU seconds of a collector for one flow, the datagrams sent so many times: it receives, decodes, and writes to a file. */
+export async function collectorCost(program: Program, datagrams: readonly Buffer[], times: number): Promise<number> {
+  return await collect(program, datagrams, times, (files, cpuSeconds) => {
+    const texts = files.map((file) => execFileSync('nfdump', ['-I', '-r', file], { encoding: 'utf8' }));
+    const flows = texts.map((text) => Number(/^Flows: (\d+)$/m.exec(text)?.[1]));
+    return cpuSeconds / flows.reduce((sum, each) => sum + each, 0);
+  });
+}
+
+async function collect<Result>(
+  program: Program,
+  datagrams: readonly Buffer[],
+  times: number,
+  read: (files: readonly string[], cpuSeconds: number) => Result,
+): Promise<Result> {
   const folder = mkdtempSync(join(tmpdir(), 'levee-nfdump-'));
   const port = await freePort();
   const args = ['-b', '127.0.0.1', '-p', String(port), '-w', folder, '-B', '4000000', '-t', '86400'];
@@ -32,18 +53,29 @@ export async function collectWith(program: 'nfcapd' | 'sfcapd', datagrams: reado
   const exited = once(collector, 'exit');
   try {
     await until(collector, () => queuedOctets(port) !== undefined);
-    await send(collector, port, datagrams);
+    const before = cpuSeconds(collector);
+    for (let time = 0; time < times; time += 1) await send(collector, port, datagrams);
+    const spent = cpuSeconds(collector) - before;
     collector.kill('SIGTERM');
     await exited;
-    const flows: NfdumpFlow[] = [];
-    for (const file of readdirSync(folder).filter((name) => name.startsWith('nfcapd.'))) {
-      flows.push(...readFlows(join(folder, file)));
-    }
-    return flows;
+    const names = readdirSync(folder).filter((name) => name.startsWith('nfcapd.'));
+    return read(
+      names.map((name) => join(folder, name)),
+      spent,
+    );
   } finally {
     if (collector.exitCode === null) collector.kill('SIGKILL');
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** What all threads of a process have run. */
+function cpuSeconds({ pid }: ChildProcess): number {
+  const threads = readdirSync(`/proc/${pid}/task`);
+  const ran = threads.map((thread) =>
+    Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]),
+  );
+  return ran.reduce((sum, each) => sum + each, 0) / 1e9;
 }
 
 async function send(collector: ChildProcess, port: number, datagrams: readonly Buffer[]): Promise<void> {
