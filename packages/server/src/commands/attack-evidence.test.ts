@@ -156,6 +156,19 @@ test('a report that is told again changes nothing, and an older one does not sta
   assert.deepEqual(rows[0], { packets: 99_000, kept: 106, corrected: 2_000 });
 });
 
+test('totals never fall when another detector takes the attack over and counts anew', async () => {
+  const first = detectedAttack(dst, began);
+  const uuid = await tell(first);
+  const later = { at_ms: began + 9_000, pps: 100, bps: 800 };
+  await tell({ ...first, phase: 'changed', measured: later, packets: 5, bytes: 500, sampled: 1 });
+  const { rows } = await database.pool.query(
+    `select packets::int, bytes::int, sampled::int, measured_at = to_timestamp($2) as is_later from attack_evidence
+      where attack_uuid = $1`,
+    [uuid, later.at_ms / 1000],
+  );
+  assert.deepEqual(rows[0], { packets: 12_000, bytes: 16_800_000, sampled: 750, is_later: true });
+});
+
 test('packets and seconds that are told of an attack make no entry in the change log', async () => {
   const detected = detectedAttack(dst, began);
   const uuid = await tell(detected);

@@ -17,12 +17,14 @@ export const OLDER_MINUTES_KEPT = 1_200;
 export const FIRST_PACKETS_KEPT = 100;
 export const OTHER_PACKETS_KEPT = 900;
 
+/** Totals never fall: a detector that took the attack over may not know what was counted before it. */
 const latestStatement = {
   name: 'attack_evidence_latest',
   text: `insert into attack_evidence as e (attack_uuid, measured_at, packets, bytes, sampled, profile, entries)
     values ($1, $2, $3, $4, $5, $6, $7)
-    on conflict (attack_uuid) do update set measured_at = excluded.measured_at, packets = excluded.packets,
-      bytes = excluded.bytes, sampled = excluded.sampled, profile = excluded.profile, entries = excluded.entries
+    on conflict (attack_uuid) do update set measured_at = excluded.measured_at,
+      packets = greatest(e.packets, excluded.packets), bytes = greatest(e.bytes, excluded.bytes),
+      sampled = greatest(e.sampled, excluded.sampled), profile = excluded.profile, entries = excluded.entries
     where excluded.measured_at > e.measured_at`,
 };
 
