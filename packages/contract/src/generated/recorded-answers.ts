@@ -1456,8 +1456,8 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa036",
       "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00f",
-      "event": "firewall_rule.active",
-      "event_id": "5f0c3a9e-23",
+      "event": "attack.changed",
+      "event_id": "5f0c3a9e-24",
       "state": "pending",
       "created_at": "2026-01-31T12:00:00.000Z",
       "next_attempt_at": "2026-01-31T12:00:00.000Z",
@@ -1466,8 +1466,8 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa037",
       "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00f",
-      "event": "firewall_rule.pending",
-      "event_id": "5f0c3a9e-22",
+      "event": "firewall_rule.active",
+      "event_id": "5f0c3a9e-23",
       "state": "pending",
       "created_at": "2026-01-31T12:00:00.000Z",
       "next_attempt_at": "2026-01-31T12:00:00.000Z",
