@@ -212,6 +212,19 @@ const cases: readonly Case[] = [
     wrong: ['?limit', '?user_uuid', '?dst', '?cursor', '?state'],
   })),
   {
+    id: 'listAllFlowrules',
+    key: byOperator,
+    ask: { query: '?limit=x&user_uuid=me&dst=nowhere&cursor=-&state=disabled' },
+    wrong: ['?limit', '?user_uuid', '?dst', '?cursor', '?state'],
+  },
+  {
+    id: 'announceFlowrule',
+    params: () => ({ uuid: rule }),
+    key: byOperator,
+    ask: { body: { override_accept: 'yes', force: true } },
+    wrong: ['/override_accept', '/force'],
+  },
+  {
     id: 'recordAttack',
     key: byOperator,
     ask: {
