@@ -183,13 +183,13 @@ function lowLength(lengths: Counts<number>, samples: number, min: number): numbe
 
 /** Sources that were listed are counted by bits; those that were not are taken to repeat as these do. */
 function distinct(generations: readonly Generation[]): number {
+  const listed = generations.reduce((sum, each) => sum + each.listedSources, 0);
+  const told = generations.reduce((sum, each) => sum + each.toldSources, 0);
+  if (listed === 0) return told;
   let zeros = sourceBits;
   for (let word = 0; word < sourceBits / 32; word++) {
     zeros -= bitsOf(generations.reduce((bits, { seen }) => bits | (seen[word] ?? 0), 0));
   }
-  const listed = generations.reduce((sum, each) => sum + each.listedSources, 0);
-  const told = generations.reduce((sum, each) => sum + each.toldSources, 0);
-  if (listed === 0) return told;
   const counted = Math.min(listed, -sourceBits * Math.log(Math.max(zeros, 0.5) / sourceBits));
   return Math.round((counted * told) / listed);
 }

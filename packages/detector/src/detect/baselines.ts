@@ -59,7 +59,8 @@ export class Baselines {
 
   /** What was learnt before. What is not protected is passed over. */
   load(entries: readonly BaselineEntry[], traffic: Traffic, nowMs: number): void {
-    this.#setHour(nowMs);
+    // The hour that goes on is closed by the slots alone.
+    if (this.#hourMs === 0) this.#setHour(nowMs);
     for (const entry of entries) {
       const read = parsePrefix(entry.dst);
       const vector = vectorNumber(entry.vector as Vector) ?? none;

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { amplifierPorts, vectors } from '@levee/core/detection/vector.ts';
 import type { SlotProfile } from '../bus/port.ts';
+import { Dice } from './testing/dice.ts';
 import { type Flow, MONDAY, policy, Rig, slotReport } from './testing/rig.ts';
 
 const victim = '203.0.113.7';
@@ -101,6 +102,33 @@ test('at nine tenths of the threshold fewer windows are too much than the bound 
       fired += rig.phases('started').length;
     }
     assert.ok(fired / windows < 0.025, `1:${sampling}: ${fired} of ${windows}`);
+  }
+});
+
+test('of any course of sums the slot that is found is the one that the rule says', () => {
+  const threshold = 2_000;
+  for (let seed = 1; seed <= 300; seed++) {
+    const dice = new Dice(seed);
+    const scale = [1, 16, 64, 200][dice.below(4)] ?? 1;
+    const level = (0.6 + dice.next()) * (threshold / scale / 4);
+    const course = Array.from({ length: 24 }, () => (dice.next() < 0.1 ? 0 : dice.poisson(level)));
+    let expected = -1;
+    let inARow = 0;
+    for (let slot = 0; slot < course.length && expected < 0; slot++) {
+      const samples = course.slice(Math.max(0, slot - 3), slot + 1).reduce((sum, count) => sum + count, 0);
+      const isTooMuch = samples >= 12 && samples * scale * (1 - 1.96 / Math.sqrt(samples)) > threshold;
+      inARow = isTooMuch ? inARow + 1 : 0;
+      const atLimit = threshold / scale;
+      if (isTooMuch && (inARow >= 3 || samples - atLimit >= 4 * Math.sqrt(atLimit))) expected = slot;
+    }
+    const rig = new Rig({ policies: [policy({ gre: { pps: threshold } })] });
+    let found = -1;
+    for (const [slot, samples] of course.entries()) {
+      const packets = samples * scale;
+      rig.tell(samples === 0 ? [] : [{ dst: victim, vector: 'gre', packets, bytes: packets * 100, samples }]);
+      if (found < 0 && rig.attacks.length > 0) found = slot;
+    }
+    assert.equal(found, expected, `seed ${seed}`);
   }
 });
 
