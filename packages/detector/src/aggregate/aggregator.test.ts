@@ -215,6 +215,19 @@ test('a flood keeps few samples a slot, however large it is', () => {
   assert.ok(held >= 8 && held < 250, `${held}`);
 });
 
+test('the first samples of a slot are kept of each destination, whatever was in the slot before', () => {
+  const made = new Aggregator({ sampleOctets: 1 << 20, random: () => 0.999 });
+  made.protect(['203.0.113.0/24']);
+  made.origin = origin();
+  made.nowMs = 1_000_000;
+  const sampled = record({ header: new Uint8Array(64), headerLength: 64 });
+  for (let i = 0; i < 1000; i++) made.record(sampled);
+  end(made);
+  sampled.destination0 = 0xcb007108;
+  for (let i = 0; i < 1000; i++) made.record(sampled);
+  for (const dst of ['203.0.113.7', '203.0.113.8']) assert.equal(made.collectSamples(dst, 0, 1, () => '').held, 8);
+});
+
 test('a scan of five million IPv6 addresses does not grow memory, and is seen as a whole', () => {
   const made = aggregator();
   const scanned = record({ family: 6, header: new Uint8Array(128), headerLength: 128 });
