@@ -11,7 +11,7 @@ test('a key has the documented form and gives back its role', () => {
   fc.assert(
     fc.property(role, bytes, (kind, random) => {
       const key = makeKey(kind, random);
-      assert.match(key, /^lv_[opur]_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}$/);
+      assert.match(key, /^lv_[dopur]_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}$/);
       assert.equal(key[3], kind[0]);
       assert.equal(parseKeyRole(key), kind);
     }),
