@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Flow, MONDAY, policy, Rig } from './testing/rig.ts';
+import { AGGREGATE_ONLY } from '../bus/port.ts';
+import { MOST_ATTACKS } from './attacks.ts';
+import { type Flow, MONDAY, policy, Rig, slotReport } from './testing/rig.ts';
 
 const victim = '203.0.113.7';
 const syn = (pps: number, dst = victim): Flow => ({ dst, vector: 'tcp-syn', pps });
@@ -36,6 +38,35 @@ test('where less than a /24 is protected, it is that which is attacked, never wh
   const carpet = Array.from({ length: 16 }, (_, host) => syn(3_500, `203.0.113.${16 + host}`));
   rig.run(15, carpet);
   assert.deepEqual(rig.found(), ['203.0.113.16/28 tcp-syn']);
+});
+
+test('what a collector tells of a subnet alone counts for it, and for nothing where less of it is protected', () => {
+  const tell = (rig: Rig) => {
+    for (let slot = 0; slot < 8; slot++) {
+      const row = { dst: '203.0.113.0', vector: 'tcp-syn', packets: 30_000, bytes: 1_800_000, samples: 3_000 } as const;
+      const report = slotReport('a', slot, rig.slotMs, [row]);
+      report.families[0] = 4 + AGGREGATE_ONLY;
+      rig.passTo(rig.slotMs + 270);
+      rig.hear(report);
+      rig.advance(250);
+    }
+  };
+  const whole = new Rig();
+  tell(whole);
+  assert.deepEqual(whole.found(), ['203.0.113.0/24 tcp-syn']);
+  const part = new Rig({ prefixes: ['203.0.113.16/28'] });
+  tell(part);
+  assert.deepEqual(part.found(), []);
+  assert.equal(part.detection.status().untracked, 8);
+});
+
+test('more attacks than are kept at a time are counted, and none of them is lost for it', () => {
+  const rig = new Rig({ prefixes: ['10.0.0.0/11'], policies: [policy({}, { hold_s: 1 })] });
+  const flood = Array.from({ length: MOST_ATTACKS + 50 }, (_, net) => syn(50_000, `10.${net >> 8}.${net & 255}.1`));
+  rig.run(0.5, flood);
+  assert.equal(rig.detection.status().attacks, MOST_ATTACKS);
+  rig.run(3, flood.slice(0, 1));
+  assert.equal(rig.phases('ended').length, MOST_ATTACKS - 1);
 });
 
 test('prefixes inside another do not divide what is attacked together', () => {
