@@ -391,6 +391,8 @@ test('a template with the addresses of both families gives the one that is not z
       [6, '2001:db8:f::7', '2001:db8:100::9', 100],
     ],
   );
+  const { source1, source2, source3, destination1, destination2, destination3 } = records[1] as ReadRecord;
+  assert.deepEqual([source1, source2, source3, destination1, destination2, destination3], [0, 0, 0, 0, 0, 0]);
 });
 
 const named: Fields = [[82, 0xffff], ...basic, [0x8000 + 7, 0xffff, 9]];

@@ -1,6 +1,6 @@
 /**
  * Owns the reading of one record by its template's steps. Keeps nothing from one record to the next, allocates nothing, and
- * relies on its caller that the record is whole.
+ * relies on its caller that the record is whole. Long, as the loop over steps and the fields that it fills are one thing.
  */
 import type { FlowRecord } from '../flow-record.ts';
 import { u8, u16, u32, uint } from './octets.ts';
