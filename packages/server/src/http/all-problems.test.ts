@@ -465,6 +465,54 @@ const cases: readonly Case[] = [
     ask: { query: '?state=lost&limit=0&cursor=-&page=1' },
     wrong: ['?state', '?limit', '?cursor', '?page'],
   },
+  {
+    id: 'createDetectionPolicy',
+    key: byOperator,
+    ask: {
+      body: {
+        scope: '203.0.113.7/24',
+        thresholds: { 'tcp-syn': { pps: 1 }, total: { bps: '1' }, everything: {} },
+        mitigation: 'drop',
+        hold_s: 1,
+        allow_rtbh: 'yes',
+        colour: 1,
+      },
+      headers: { 'idempotency-key': 'a b' },
+    },
+    wrong: [
+      '/scope',
+      '/thresholds/tcp-syn/pps',
+      '/thresholds/total/bps',
+      '/thresholds/everything',
+      '/mitigation',
+      '/hold_s',
+      '/allow_rtbh',
+      '/colour',
+      'Idempotency-Key',
+    ],
+  },
+  {
+    id: 'changeDetectionPolicy',
+    params: () => ({ uuid: zone }),
+    key: byOperator,
+    ask: { body: { scope: 'installation', baseline_factor: 0, mitigation_hold_s: -1, aggregate_thresholds: 1 } },
+    wrong: ['/scope', '/baseline_factor', '/mitigation_hold_s', '/aggregate_thresholds'],
+  },
+  { id: 'readEffectiveDetectionPolicy', key: byUser, ask: { query: '?dst=x&page=1' }, wrong: ['?dst', '?page'] },
+  {
+    id: 'createExporter',
+    key: byOperator,
+    ask: { body: { name: 'a b', source: '192.0.2.0/24', interfaces: [-1], colour: 1 } },
+    wrong: ['/name', '/source', '/interfaces/0', '/colour'],
+  },
+  {
+    id: 'changeExporter',
+    params: () => ({ uuid: zone }),
+    key: byOperator,
+    ask: { body: { name: '', source: 'edge1', interfaces: [], colour: 1 } },
+    wrong: ['/name', '/source', '/interfaces', '/colour'],
+  },
+  { id: 'createDetector', key: byOperator, ask: { body: { name: '-', colour: 1 } }, wrong: ['/name', '/colour'] },
 ];
 
 /** Every row of every table that an operation writes. */
@@ -491,6 +539,9 @@ async function stored(): Promise<string> {
     'audit',
     'webhook',
     'webhook_delivery',
+    'detector',
+    'detection_policy',
+    'exporter',
   ];
   const counts = tables.map(
     (table) => `(select md5(coalesce(string_agg(t::text, '|' order by t::text), '')) from ${table} t)`,
