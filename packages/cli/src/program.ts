@@ -79,6 +79,15 @@ export function createProgram(): Command {
     await runDetector(effectiveConfig(command), output());
   });
 
+  program
+    .command('exabgp')
+    .description('what an ExaBGP runs as its process: announces through it what the control plane says')
+    .argument('<socket>', 'the unix socket of the control plane (LEVEE_BGP_EXABGP)')
+    .action(async (socket: string) => {
+      const { relayExabgp } = await import('./commands/exabgp.ts');
+      await relayExabgp(socket);
+    });
+
   const router = program.command('router').description('this machine as a router');
   addSettings(
     router.command('enroll').description('trade the one-time token of a router for its key').argument('<token>'),

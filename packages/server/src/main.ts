@@ -9,6 +9,7 @@ import type { InnerPools } from '@levee/core/tunnel/allocation.ts';
 import type { Logger } from 'pino';
 import { startAgents } from './agents/agents.ts';
 import { agentPaths } from './agents/routes.ts';
+import { createExabgpSpeaker } from './backends/bgp/exabgp/exabgp-speaker.ts';
 import { createGobgpSpeaker } from './backends/bgp/gobgp/gobgp-speaker.ts';
 import type { BgpSpeaker } from './backends/bgp/port.ts';
 import { startBgp } from './backends/bgp/reconciler.ts';
@@ -68,6 +69,8 @@ export interface ServerConfig {
 export interface BgpConfig {
   /** `unix:///path` or `host:port` of gobgpd's interface. */
   readonly gobgp?: string | undefined;
+  /** Instead: the unix socket to which ExaBGP's process comes. */
+  readonly exabgp?: string | undefined;
   readonly routes: RouteOptions;
 }
 
@@ -177,6 +180,9 @@ async function start(
     log: tell,
   });
 
+  if (config.bgp?.gobgp !== undefined && config.bgp.exabgp !== undefined) {
+    return { ok: false, message: 'there are two BGP speakers (LEVEE_GOBGP and LEVEE_BGP_EXABGP): leave one out' };
+  }
   const speaker = config.bgp && createSpeaker(config.bgp);
   const hasSpeaker = speaker !== undefined;
   const bgp =
@@ -276,8 +282,9 @@ async function start(
   };
 }
 
-function createSpeaker({ gobgp, routes }: BgpConfig): BgpSpeaker | undefined {
-  return gobgp === undefined ? undefined : createGobgpSpeaker({ target: gobgp, mark: routes.mark });
+function createSpeaker({ gobgp, exabgp, routes }: BgpConfig): BgpSpeaker | undefined {
+  if (gobgp !== undefined) return createGobgpSpeaker({ target: gobgp, mark: routes.mark });
+  return exabgp === undefined ? undefined : createExabgpSpeaker(exabgp);
 }
 
 const listenFaults = new Set(['EADDRINUSE', 'EACCES', 'EADDRNOTAVAIL', 'ENAMETOOLONG', 'ENOTFOUND', 'EINVAL']);

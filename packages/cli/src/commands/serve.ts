@@ -78,6 +78,7 @@ async function start(config: ConfigOf<'serve'>): Promise<ServerHandle> {
     webhookAllow,
     logLevel,
     gobgp,
+    bgpExabgp,
     bgpMark,
     bgpBlackholeNextHopIpv4,
     bgpBlackholeNextHopIpv6,
@@ -101,6 +102,7 @@ async function start(config: ConfigOf<'serve'>): Promise<ServerHandle> {
       webhookAllow,
       bgp: {
         gobgp,
+        exabgp: bgpExabgp,
         routes: {
           mark: bgpMark,
           nextHopIpv4: prefixFromTrusted(bgpBlackholeNextHopIpv4),

@@ -214,6 +214,13 @@ export const settings = {
     ['serve'],
     'The gobgpd through which flowrules are announced, by its gRPC interface: `unix:/run/gobgp/gobgp.sock` or `host:port`. It speaks without TLS and asks nobody who they are: a unix socket, or an address that others cannot reach. Without a BGP speaker flowrules are shown and announced nowhere.',
   ),
+  bgpExabgp: setting(
+    'bgp.exabgp',
+    path,
+    undefined,
+    ['serve'],
+    'Instead of `gobgp`: the unix socket on which the control plane waits for `levee exabgp`, which an ExaBGP (4.2) runs as its process. Made with mode 0660: whoever may open it may take what is announced for themselves.',
+  ),
   bgpMark: setting(
     'bgp.mark',
     largeCommunity,

@@ -24,6 +24,7 @@ const given: Readonly<Record<SettingName, string>> = {
   webhookAllow: '10.1.0.0/16',
   logLevel: 'error',
   gobgp: '127.0.0.1:50051',
+  bgpExabgp: '/elsewhere/exabgp.sock',
   bgpMark: '64500:1:2',
   bgpBlackholeNextHopIpv4: '192.0.2.9',
   bgpBlackholeNextHopIpv6: '100::9',

@@ -1,0 +1,138 @@
+/** A real ExaBGP with the file that is given out, running `levee exabgp`: what BIRD has behind it is what was asked. */
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import type { BgpRoute } from '@levee/core/flowspec/bgp-route.ts';
+import { parseFlowrule } from '@levee/core/flowspec/parse-flowrule.ts';
+import { startBird } from '@levee/lab/bgp/bird.ts';
+import { freePort, makeFolder, startProcess } from '@levee/lab/bgp/daemon.ts';
+import { createExabgpSpeaker } from '@levee/server/backends/bgp/exabgp/exabgp-speaker.ts';
+import type { SpeakerSession } from '@levee/server/backends/bgp/port.ts';
+import { routeOfFields } from '@levee/server/backends/bgp/testing/flowrules.ts';
+import { waitUntil } from '@levee/server/store/testing/wait-until.ts';
+
+const removals: (() => unknown)[] = [];
+after(async () => {
+  for (const remove of removals.reverse()) await remove();
+});
+
+const ranges = (count: number) =>
+  Array.from({ length: count }, (_, at) => `${at * 1000 + 300}-${at * 1000 + 305}`).join(',');
+const wanted = [
+  {
+    dst: '198.18.0.5',
+    components: { protocol: 'udp', 'source-port': '53,123', 'packet-length': '1000-65535' },
+    action: 'discard',
+  },
+  {
+    dst: '198.18.1.0/24',
+    components: {
+      'source-prefix': '198.51.100.0/22',
+      protocol: 'tcp',
+      'tcp-flags': 'syn&!ack&!rst,rst&fin,!psh&!urg',
+      dscp: '0-10,46',
+      fragment: 'is-fragment&!first-fragment,dont-fragment&last-fragment',
+    },
+    action: 'rate-limit',
+    ratelimit: 125_000,
+  },
+  { dst: '198.18.0.6', components: { port: ranges(16) }, action: 'redirect', redirect_target: '192.0.2.1:666' },
+  {
+    dst: '198.18.0.7',
+    components: { 'icmp-type': '8', 'icmp-code': '0' },
+    action: 'redirect',
+    redirect_target: '64500:666',
+  },
+  {
+    dst: '2001:db8::/47',
+    components: {
+      'source-prefix': '2001:db9:1::5',
+      protocol: 'ipv6-icmp',
+      'icmp-type': '128',
+      dscp: '46',
+      fragment: 'is-fragment&!first-fragment',
+      'flow-label': '5-1000000',
+    },
+    action: 'mark',
+    mark_dscp: 46,
+  },
+];
+const blackholes = ['198.18.0.9', '2001:db8::9'].map((dst) => ({ dst, components: {}, action: 'blackhole' }));
+
+function canonical(routes: readonly object[]): string[] {
+  return routes
+    .map((route) => {
+      const parsed = parseFlowrule(route);
+      assert.ok(parsed.ok, JSON.stringify(route));
+      return JSON.stringify(parsed.canonical);
+    })
+    .sort();
+}
+
+test('ExaBGP announces through `levee exabgp` what was asked, tells a control plane that comes back, and withdraws', async () => {
+  const folder = makeFolder('exabgp');
+  removals.push(folder.remove);
+  const socket = join(folder.path, 'exabgp.sock');
+  const neighbor = { address: '127.0.0.1', port: await freePort(), asn: 64500 };
+  const bird = await startBird({ neighbor });
+  removals.push(() => bird.remove());
+  const levee = join(import.meta.dirname, '../../packages/cli/src/levee.ts');
+  const text = readFileSync(join(import.meta.dirname, '../../deploy/bgp/exabgp.conf'), 'utf8')
+    .replace('/usr/local/bin/levee exabgp /run/levee/exabgp.sock', `${process.execPath} ${levee} exabgp ${socket}`)
+    .replace('router-id 192.0.2.10;', `router-id 192.0.2.11; connect ${bird.port};`)
+    .replaceAll('192.0.2.10', neighbor.address)
+    .replaceAll('192.0.2.1 {', `${bird.address} {`);
+  const file = join(folder.path, 'exabgp.conf');
+  writeFileSync(file, text);
+  let speaker = createExabgpSpeaker(socket);
+  removals.push(() => speaker.close());
+  const exabgp = startProcess('env', ['exabgp.daemon.user=root', 'exabgp.tcp.bind=', 'exabgp', file]);
+  removals.push(() => exabgp.kill('SIGTERM'));
+  const session = async (): Promise<SpeakerSession> => {
+    let found: SpeakerSession | undefined;
+    await waitUntil(
+      async () => {
+        const connected = await speaker.connect(() => {});
+        if (connected.ok) found = connected.session;
+        return connected.ok;
+      },
+      'the process comes',
+      20_000,
+    );
+    assert.ok(found !== undefined);
+    return found;
+  };
+  const routes: BgpRoute[] = [...wanted, ...blackholes].map((fields) => routeOfFields(fields));
+  const first = await session();
+  const long = routeOfFields({ dst: '198.18.0.8', components: { port: ranges(60) }, action: 'discard' });
+  const taken = await first.announce([...routes, long]);
+  assert.ok(taken.ok, exabgp.output());
+  assert.deepEqual([...taken.refused.keys()], [long.key]);
+  await waitUntil(async () => (await bird.flowCount()) === wanted.length, 'BIRD has the rules', 20_000);
+  assert.deepEqual(canonical(await bird.flowRoutes()), canonical(wanted));
+  await waitUntil(async () => (await bird.blackholes()).length === 2, 'BIRD has the blackholes');
+  for (const { communities, largeCommunities } of await bird.blackholes()) {
+    assert.deepEqual(communities, ['65535:666', '65535:65281']);
+    assert.deepEqual(largeCommunities, ['4200000000:17:1']);
+  }
+  // The control plane ends, and another comes: routes stay, and it is told which there are.
+  await speaker.close();
+  await first.ended;
+  speaker = createExabgpSpeaker(socket);
+  const second = await session();
+  const listed = await second.list();
+  assert.ok(listed.ok);
+  assert.deepEqual(
+    new Map([...listed.ours].sort()),
+    new Map(routes.map(({ key, content }) => [key, content] as const).sort()),
+  );
+  assert.equal(await bird.flowCount(), wanted.length);
+  const gone = await second.withdraw(routes.map(({ key }) => key));
+  assert.ok(gone.ok);
+  await waitUntil(
+    async () => (await bird.flowCount()) === 0 && (await bird.blackholes()).length === 0,
+    'BIRD has none',
+    20_000,
+  );
+});
