@@ -189,6 +189,19 @@ test('what waits is bounded, for one exporter and for all', () => {
   assert.ok(exchange.decoder.holdings().heldOctets <= 3000);
 });
 
+test('room that waiting data took is there again when its template came, or did not', () => {
+  const exchange = new Exchange({ mostHeldOctetsPerExporter: 1000, heldMilliseconds: 1000 });
+  let records = 0;
+  for (let round = 0; round < 10; round += 1) {
+    const nowMs = round * 10_000;
+    exchange.put(ipfix([set(300, Buffer.alloc(500, 1))]), { nowMs });
+    exchange.put(ipfix([data]), { nowMs: nowMs + 2000 });
+    records += exchange.put(ipfix([known]), { nowMs: nowMs + 2500 }).length;
+    exchange.put(ipfix([set(2, u16(256, 0))]), { nowMs: nowMs + 2600 });
+  }
+  assert.deepEqual([records, exchange.dropped()], [10, { template_missing: 10 }]);
+});
+
 test('a forgotten exporter is as one that never sent', () => {
   const exchange = new Exchange();
   exchange.put(ipfix([known, set(300, flow())]));
