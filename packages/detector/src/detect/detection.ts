@@ -23,7 +23,7 @@ import { defaultLimits, Traffic, type TrafficLimits, tagOf } from './traffic.ts'
 
 /** Without any collector nothing is known: attacks neither end nor begin, for so long. */
 const BLIND_MILLISECONDS = 15 * 60_000;
-const blindCheckMilliseconds = 60_000;
+const minuteMilliseconds = 60_000;
 const baselinesMilliseconds = 5 * 60_000;
 const mostBaselines = 5_000;
 /** A collector that was not heard of for so long, or never, does not know what is hot. */
@@ -58,7 +58,8 @@ class RunningDetection implements Detection {
   #baselinesToldMs: number;
   #forgotten = { untracked: 0, late: 0 };
   #wake: (() => void) | undefined;
-  #blindCheck: (() => void) | undefined;
+  #look: (() => void) | undefined;
+  #unfit = { untracked: 0, attacks: 0, baselines: 0 };
   #isStopped = false;
 
   constructor(options: DetectionOptions, limits: TrafficLimits) {
@@ -91,7 +92,7 @@ class RunningDetection implements Detection {
       (collector, milliseconds) =>
         options.log.warn({ collector, milliseconds }, "a collector's clock is not ours: its slots are moved"),
     );
-    this.#watchBlindness();
+    this.#lookAround();
   }
 
   settings(settings: DetectorSettings): void {
@@ -131,7 +132,7 @@ class RunningDetection implements Detection {
   stop(): void {
     this.#isStopped = true;
     this.#wake?.();
-    this.#blindCheck?.();
+    this.#look?.();
   }
 
   hear(message: FromCollector): void {
@@ -260,18 +261,24 @@ class RunningDetection implements Detection {
     }
   }
 
-  #watchBlindness(): void {
-    this.#blindCheck = this.#options.clock.after(blindCheckMilliseconds, () => {
+  /** Once a minute: whether anything is heard, and whether anything did not fit. */
+  #lookAround(): void {
+    this.#look = this.#options.clock.after(minuteMilliseconds, () => {
       const nowMs = this.#options.clock.now();
+      const { log } = this.#options;
       if (nowMs - this.#heardMs >= BLIND_MILLISECONDS && this.#attacks.size > 0) {
-        this.#options.log.warn(
-          { attacks: this.#attacks.size },
-          'no collector was heard for long: all attacks are ended',
-        );
+        log.warn({ attacks: this.#attacks.size }, 'no collector was heard for long: all attacks are ended');
         this.#attacks.endAll(nowMs);
         this.#tell(nowMs);
       }
-      this.#watchBlindness();
+      const { untracked } = this.status();
+      const unfit = { untracked, attacks: this.#attacks.refused, baselines: this.#baselines.refused };
+      const { untracked: rows, attacks, baselines } = this.#unfit;
+      if (untracked > rows || unfit.attacks > attacks || unfit.baselines > baselines) {
+        log.warn(unfit, 'there is more traffic than is kept apart: these were left out since the start');
+      }
+      this.#unfit = unfit;
+      this.#lookAround();
     });
   }
 }

@@ -64,7 +64,10 @@ export class Traffic {
   baselines!: Int32Array;
   #amounts!: Float64Array;
 
+  /** Rows for which there was no room. */
   untracked = 0;
+  /** Rows of what is not protected, or not by what they tell of. */
+  unplaced = 0;
   late = 0;
   /** The slot that is counted now. */
   slot = 0;
@@ -126,6 +129,7 @@ export class Traffic {
     this.#heads[row] = this.slot;
     this.#touched[row] = none;
     if (!this.#place(row)) {
+      this.unplaced++;
       this.table.remove(row);
       return none;
     }
@@ -158,9 +162,10 @@ export class Traffic {
         this.untracked++;
         return;
       }
+      const { unplaced } = this;
       row = this.ensure(a, b, c, d, tag);
       if (row === none) {
-        this.untracked++;
+        if (unplaced === this.unplaced) this.untracked++;
         return;
       }
     }
