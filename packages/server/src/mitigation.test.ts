@@ -231,6 +231,25 @@ test('a flowrule that an accept rule would lose traffic to is held, by rules mad
   for (const { state_reason } of await flowrulesOn(other)) assert.match(state_reason, /No BGP speaker/);
 });
 
+test('a transaction that stays open neither hides an accept rule from the sweep nor keeps it busy', async () => {
+  const dst = nextAddress();
+  await policy(dst, { mitigation: 'flowspec' });
+  await tell(detectedAttack(dst, began));
+  const open = await api.database.connect('stays open');
+  try {
+    await open.query('begin');
+    await open.query('select pg_current_xact_id()');
+    const accept = await create({ dst, protocol: 'udp', action: 'accept' });
+    assert.equal(await sweepOnce(api.database.pool), true);
+    for (const { state_reason } of await flowrulesOn(dst)) assert.match(state_reason, new RegExp(accept.uuid));
+    const position = await lastPosition();
+    await sweepOnce(api.database.pool);
+    assert.deepEqual(await entriesSince(position), []);
+  } finally {
+    await open.end();
+  }
+});
+
 test("measures are no customer's: no quota counts them, no set replaces them, no change touches them, and whoever deletes one is heeded", async () => {
   const dst = nextAddress();
   await policy(dst, { mitigation: 'edge' });

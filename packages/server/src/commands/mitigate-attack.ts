@@ -10,7 +10,7 @@ import type { DetectedAttack } from '@levee/contract/detector.ts';
 import { policyDefaults } from '@levee/contract/schemas/detection.ts';
 import { effectivePolicy } from '@levee/core/detection/policy.ts';
 import { type Vector, vectorNumber, vectors } from '@levee/core/detection/vector.ts';
-import { decideMeasures, type MitigationCase, type Widening } from '@levee/core/mitigation/decide.ts';
+import { announcesRoutes, decideMeasures, type MitigationCase, type Widening } from '@levee/core/mitigation/decide.ts';
 import { mitigationHoldSeconds, REMEMBERED_SECONDS } from '@levee/core/mitigation/hold.ts';
 import { type Measures, type Mitigation, mitigations, vectorOfPurpose } from '@levee/core/mitigation/measure.ts';
 import type { VectorLimits } from '@levee/core/mitigation/rate.ts';
@@ -18,6 +18,7 @@ import { type Settled, settleMeasures } from '@levee/core/mitigation/settle.ts';
 import { familyBits, type Prefix, prefixOf } from '@levee/core/net/prefix.ts';
 import { formatPrefix, prefixFromTrusted } from '@levee/core/net/prefix-text.ts';
 import { readAcceptingRules } from '../store/accepting-rules.ts';
+import { budgetTurn } from '../store/budget-turn.ts';
 import type { AttackDetails, AttackRow } from './attack-row.ts';
 import { type PolicyInForce, policiesInForce } from './detection-policy.ts';
 import type { Executor } from './executor.ts';
@@ -70,12 +71,13 @@ export async function mitigateAttack(
   if (attack.ended_ms !== null) return end(executor, attack, policies);
   if (detected.phase === 'ended' || detected.profile.length === 0) return;
 
+  const settings = policies[0]?.settings ?? policyDefaults;
+  const announces = announcesRoutes(settings);
+  if (announces) await executor.rows(budgetTurn, []);
   const standing = await loadStandingMeasures(executor, attack);
   const state = await readState(executor, attack.uuid);
-  const settings = policies[0]?.settings ?? policyDefaults;
   const dst = prefixFromTrusted(attack.dst);
   const place = await findOwnersPlace(executor, attack, widestLengths[dst.family]);
-  const announces = settings.mitigation === 'flowspec' || settings.mitigation === 'rtbh';
   const own = standing.routes.filter(({ isOwn }) => isOwn);
   const used = announces
     ? await countRoutes(

@@ -5,6 +5,7 @@
 import { parseFlowrule } from '@levee/core/flowspec/parse-flowrule.ts';
 import { heldByAccept } from '@levee/core/mitigation/held-by-accept.ts';
 import { readAcceptingRules } from '../store/accepting-rules.ts';
+import { budgetTurn } from '../store/budget-turn.ts';
 import { markingText } from '../store/stored-kinds.ts';
 import type { Executor } from './executor.ts';
 import { type FlowruleRow, flowruleColumns } from './flowrule-row.ts';
@@ -93,6 +94,7 @@ export async function announceFlowrule(
   overridesAccept: boolean,
   { flowspecBudget }: MitigationSettings,
 ): Promise<Outcome<OperatedFlowrule>> {
+  await executor.rows(budgetTurn, []);
   const before = await lockFlowrule(executor, uuid);
   if (before === undefined) return refuse('not_found');
   if (before.deleted) return markedAlready('flowrule');

@@ -75,21 +75,14 @@ export async function loadWaived(
   return (kind, purpose) => rows.some((row) => row.kind === kind && row.purpose === purpose);
 }
 
-/** Whoever counts routes takes turns, so that two attacks do not both take the last one. */
-const turnStatement = {
-  name: 'measures_turn',
-  text: `select pg_advisory_xact_lock(hashtextextended('flowspec budget', 0))`,
-};
-
 const usedStatement = {
   name: 'measures_used',
   text: `select count(*)::int as used from flowrule
     where deletion_marked_at is null and held is null and fields->>'action' <> 'blackhole' and uuid <> all($1::uuid[])`,
 };
 
-/** How many routes are announced, or are to be, besides these. Keeps the turn until the transaction ends. */
+/** How many routes are announced, or are to be, besides these. The turn (`budgetTurn`) is the caller's. */
 export async function countRoutes(executor: Executor, besides: readonly string[]): Promise<number> {
-  await executor.rows(turnStatement, []);
   const [row] = await executor.rows<{ used: number }>(usedStatement, [besides]);
   return row?.used ?? 0;
 }

@@ -9,29 +9,33 @@ import { parseFlowrule } from '@levee/core/flowspec/parse-flowrule.ts';
 import { heldByAccept } from '@levee/core/mitigation/held-by-accept.ts';
 import type pg from 'pg';
 import { readAcceptingRules } from '../store/accepting-rules.ts';
+import { budgetTurn } from '../store/budget-turn.ts';
 import { inTransaction } from '../store/transaction.ts';
 
 /** Rows a transaction: one of ours stays short. */
 const BATCH = 100;
 
 /** A rule that has gone for good is seen by its absence. */
-const DUE = `select r.uuid::text as uuid, r.dst::text as dst, r.fields, r.held, r.held_rule::text as held_rule,
-    r.fields->>'action' = 'blackhole' as is_blackhole
-  from flowrule r
-  where r.origin in ('attack', 'operator') and r.deletion_marked_at is null and (r.held_by is null or r.held_by = 'accept')
-    and not r.overrides_accept and (
+const due = `r.origin in ('attack', 'operator') and r.deletion_marked_at is null
+    and (r.held_by is null or r.held_by = 'accept') and not r.overrides_accept and (
       exists (select from firewall_rule f where f.dst && r.dst and f.origin = 'customer' and f.change_xid >= r.judged_xid)
       or (r.held_by = 'accept' and not exists (
         select from firewall_rule f where f.uuid = r.held_rule and f.deletion_marked_at is null))
-    )
+    )`;
+
+/** Nearly always there is none: then nobody's turn is taken. */
+const ANY = `select exists (select from flowrule r where ${due}) as any`;
+
+/** Where a transaction stays open for long, what was just judged is due again: one pass goes by the sequence. */
+const DUE = `select r.uuid::text as uuid, r.sequence, r.dst::text as dst, r.fields, r.held,
+    r.fields->>'action' = 'blackhole' as is_blackhole
+  from flowrule r where r.sequence > $1 and ${due}
   order by r.sequence limit ${BATCH} for update skip locked`;
 
-const BUDGET = `with turn as materialized (select pg_advisory_xact_lock(hashtextextended('flowspec budget', 0)))
-  select count(*)::int as used from turn left join flowrule on deletion_marked_at is null and held is null
-    and fields->>'action' <> 'blackhole'
-  where flowrule.uuid is not null`;
+const BUDGET = `select count(*)::int as used from flowrule
+  where deletion_marked_at is null and held is null and fields->>'action' <> 'blackhole'`;
 
-const JUDGED = 'update flowrule set judged_xid = $2::xid8 where uuid = $1';
+const JUDGED = 'update flowrule set judged_xid = $2::xid8 where uuid = $1 and judged_xid is distinct from $2::xid8';
 
 const CHANGE = `with changed as (
     update flowrule r set held = $2, held_by = $3, held_rule = $4, judged_xid = $5::xid8, failure = null,
@@ -48,10 +52,10 @@ const CHANGE = `with changed as (
 
 interface DueRow {
   readonly uuid: string;
+  readonly sequence: number;
   readonly dst: string;
   readonly fields: unknown;
   readonly held: string | null;
-  readonly held_rule: string | null;
   readonly is_blackhole: boolean;
 }
 
@@ -59,19 +63,27 @@ const overBudget = { by: 'budget', reason: 'The budget of FlowSpec routes is use
 
 /** Returns how many are held otherwise than before. */
 export async function judgeFlowrules(pool: pg.Pool, flowspecBudget: number): Promise<number> {
-  for (let total = 0; ; ) {
-    const { due, changed } = await inTransaction(pool, (client) => judgeNext(client, flowspecBudget));
+  const { rows } = await pool.query<{ any: boolean }>({ name: 'sweep_accepted_any', text: ANY });
+  if (rows[0]?.any !== true) return 0;
+  let total = 0;
+  for (let after: number | undefined = 0; after !== undefined; ) {
+    const from: number = after;
+    const { last, changed } = await inTransaction(pool, (client) => judgeNext(client, from, flowspecBudget));
     total += changed;
-    if (due < BATCH) return total;
+    after = last;
   }
+  return total;
 }
 
+/** `last`: undefined: there are no more. */
 async function judgeNext(
   client: pg.PoolClient,
+  after: number,
   flowspecBudget: number,
-): Promise<{ readonly due: number; readonly changed: number }> {
-  const { rows } = await client.query<DueRow>({ name: 'sweep_accepted_due', text: DUE });
-  if (rows.length === 0) return { due: 0, changed: 0 };
+): Promise<{ readonly last: number | undefined; readonly changed: number }> {
+  await client.query(budgetTurn);
+  const { rows } = await client.query<DueRow>({ name: 'sweep_accepted_due', text: DUE, values: [after] });
+  if (rows.length === 0) return { last: undefined, changed: 0 };
   const { rules, judgedXid } = await readAcceptingRules(
     client,
     rows.map(({ dst }) => dst),
@@ -94,7 +106,7 @@ async function judgeNext(
     await client.query({ name: 'sweep_accepted_change', text: CHANGE, values });
     changed++;
   }
-  return { due: rows.length, changed };
+  return { last: rows.length < BATCH ? undefined : rows.at(-1)?.sequence, changed };
 }
 
 async function countRoutes(client: pg.PoolClient): Promise<number> {
