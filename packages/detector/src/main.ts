@@ -22,6 +22,8 @@ export type { DetectorConfig, ListenAddress } from './config.ts';
 
 export interface DetectorHandle {
   readonly connected: boolean;
+  /** Words about attacks that the control plane has not answered yet. */
+  readonly waiting: number;
   /** Where flow telemetry is taken: `127.0.0.1:6343`, with the port that was really taken. */
   readonly listening: readonly string[];
   /** Where it is not, each with the reason. */
@@ -129,6 +131,9 @@ export async function startDetector(config: DetectorConfig): Promise<DetectorHan
   return {
     get connected() {
       return link.connected;
+    },
+    get waiting() {
+      return link.waiting;
     },
     get listening() {
       return collector.status().listening;

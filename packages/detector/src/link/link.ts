@@ -52,6 +52,8 @@ export interface Link {
   readonly connected: boolean;
   /** The settings that the last run knew. */
   readonly remembered: DetectorSettings | undefined;
+  /** Words about attacks that have not been answered yet. */
+  readonly waiting: number;
   attacks(attacks: readonly DetectedAttack[]): void;
   baselines(entries: readonly BaselineEntry[]): void;
   account(exporters: readonly ExporterStatus[]): void;
@@ -141,6 +143,9 @@ export function openLink(options: LinkOptions): Link {
       return stream.connected;
     },
     remembered,
+    get waiting() {
+      return reporter.waiting;
+    },
     attacks: (attacks) => reporter.attacks(attacks),
     baselines: (entries) => reporter.baselines(entries),
     account: (exporters) => reporter.account(exporters),

@@ -29,6 +29,8 @@ export interface ReporterOptions {
 }
 
 export interface Reporter {
+  /** Words about attacks that have not been answered yet. */
+  readonly waiting: number;
   /** At once, if nothing else is on its way. */
   attacks(attacks: readonly DetectedAttack[]): void;
   /** With the next report; an entry of the same destination, vector and hour stands instead of an earlier one. */
@@ -159,6 +161,9 @@ export function createReporter(options: ReporterOptions): Reporter {
   };
 
   return {
+    get waiting() {
+      return waiting.size;
+    },
     attacks(attacks) {
       for (const attack of attacks) waiting.add(attack);
       if (attacks.length > 0) kick();
