@@ -377,6 +377,22 @@ test('beyond the budget one route stands in for several attacks, else the destin
   assert.equal((await read(uuid, holder.key)).mitigation, 'rtbh');
 });
 
+test('an attack on a subnet has its measures on the subnet, as its provider holds it', async () => {
+  const holder = await api.provider(['192.0.2.0/24']);
+  await api.user(holder, ['192.0.2.0/28']);
+  await policy('192.0.2.0/24', { mitigation: 'flowspec' });
+  const profile = [profileOf('gre', { destinations: [{ value: '192.0.2.1', share: 0.5 }] })];
+  await tell(detectedAttack('192.0.2.0/24', began, { vectors: ['gre'], profile }));
+  const measures = [...(await rulesOn('192.0.2.0/24', holder.key)), ...(await flowrulesOn('192.0.2.0/24', holder.key))];
+  assert.deepEqual(
+    measures.map(({ dst, owner_uuid }) => [dst, owner_uuid]),
+    [
+      ['192.0.2.0/24', holder.uuid],
+      ['192.0.2.0/24', holder.uuid],
+    ],
+  );
+});
+
 test('what the operator takes back is not made again, what it keeps outlives the attack, and what it announces is announced', async () => {
   const operate = (id: string, uuid: string, body?: object) =>
     api.call(id, { uuid }, { key: api.operatorKey, ...(body && { body }) });
