@@ -7,8 +7,7 @@ import { after, test } from 'node:test';
 import {
   Server,
   ServerCredentials,
-  type 
-  type type ServerReadableStream,
+  type type type ServerReadableStream,
   type ServerWritableStream,
   type sendUnaryData,
 } from '@grpc/grpc-js';
