@@ -12,17 +12,17 @@ import type { Prefix } from '@levee/core/net/prefix.ts';
 import { formatPrefix, parsePrefix } from '@levee/core/net/prefix-text.ts';
 import type { SlotProfile } from '../bus/port.ts';
 import { Attack, type Threshold } from './attack.ts';
+import { startOf } from './attack-start.ts';
 import type { Baselines } from './baselines.ts';
 import type { Finding, Findings } from './examine.ts';
 import { type Places, prefixAt } from './places.ts';
-import { type Traffic, tagOf, WINDOW_SLOTS, WindowSums } from './traffic.ts';
+import { countMembers, membersOf } from './subnet-members.ts';
+import { type Traffic, tagOf, WindowSums } from './traffic.ts';
 
 export const MOST_ATTACKS = 4_096;
 /** Ended ones that are remembered: for the hold of what comes back, and so as not to take them over again. */
 const mostEnded = 4_096;
 const slotMilliseconds = 250;
-/** Addresses of an attacked subnet that are counted in a slot. */
-const mostMembersCounted = 1_024;
 const none = -1;
 const sums = new WindowSums();
 
@@ -80,7 +80,7 @@ export class Attacks {
     // Subnets first: what is spread over them must not begin as attacks on a few of their addresses.
     this.#judgeSubnets(findings, begun, nowMs);
     this.#judgeAddresses(findings.addresses, begun, nowMs);
-    this.#countMembers();
+    countMembers(traffic, this.#byDestination.values());
     for (const attack of this.#byDestination.values()) {
       if (begun.has(attack)) attack.countBack(traffic, this.#host.slotMs);
       attack.measure(traffic, slotMs);
@@ -173,7 +173,7 @@ export class Attacks {
       else if (finding.vector !== TOTAL) attack.join(finding.vector, finding.excess, nowMs);
     }
     if (fresh.size === 0) return;
-    const members = this.#membersOf(fresh);
+    const members = membersOf(traffic, fresh);
     const excessive = new Set(addresses.map(({ destination, vector }) => `${destination} ${vector}`));
     for (const { destination, vector } of strongestFirst(subnets.filter(isConfirmed))) {
       if (!fresh.has(destination)) continue;
@@ -191,20 +191,6 @@ export class Attacks {
       if (attack !== undefined) attack.join(vector, excess, nowMs);
       else this.#begin(destination, vector, excess, begun, nowMs);
     }
-  }
-
-  /** Addresses that were touched in this slot and have no attack of their own, by their subnets. One pass for all. */
-  #membersOf(subnets: ReadonlySet<number>): Map<number, number[]> {
-    const { traffic } = this.#host;
-    const members = new Map<number, number[]>();
-    for (const destination of traffic.touched) {
-      const aggregate = traffic.aggregates[destination] as number;
-      if (aggregate === destination || !subnets.has(aggregate) || traffic.attacks[destination] !== none) continue;
-      const of = members.get(aggregate);
-      if (of === undefined) members.set(aggregate, [destination]);
-      else of.push(destination);
-    }
-    return members;
   }
 
   #judgeAddresses(findings: readonly Finding[], begun: Set<Attack>, nowMs: number): void {
@@ -264,7 +250,7 @@ export class Attacks {
     }
     const levels = places.levels(traffic, destination);
     const dst = formatPrefix(prefixAt(traffic, destination));
-    const startedMs = this.#startOf(destination, vector, exceeded);
+    const startedMs = startOf(traffic, this.#host.slotMs, destination, vector, exceeded);
     const attack = new Attack(
       {
         id: this.#host.newId(),
@@ -288,23 +274,6 @@ export class Attacks {
     if (!traffic.isAggregate(destination)) traffic.takeFromAggregate(destination);
     this.#keep(attack, destination);
     begun.add(attack);
-  }
-
-  /** When its traffic set in, as far as the window tells: within the first slot by how full that one is. */
-  #startOf(destination: number, vector: number, { metric, value }: Excess): number {
-    const { traffic } = this.#host;
-    const key = traffic.keyOf(destination, vector);
-    const last = traffic.slot;
-    if (key < 0) return this.#host.slotMs(last);
-    const amount = (slot: number) => {
-      const { packets, bytes } = traffic.at(key, slot, sums);
-      return metric === 'pps' ? packets : bytes * 8;
-    };
-    const part = value / 2 / WINDOW_SLOTS;
-    let first = last;
-    while (first > last - WINDOW_SLOTS + 1 && amount(first - 1) >= part) first--;
-    const filled = first === last ? 1 : Math.min(1, amount(first) / Math.max(1, amount(first + 1)));
-    return this.#host.slotMs(first) + Math.round((1 - filled) * slotMilliseconds);
   }
 
   #limits(destination: number, vector: number) {
@@ -409,31 +378,6 @@ export class Attacks {
       traffic.unpin(attack.destination);
     }
     this.#host.ended(attack);
-  }
-
-  /** How the traffic of attacked subnets is spread over their addresses. */
-  #countMembers(): void {
-    const { traffic } = this.#host;
-    const subnets = new Map<number, number>();
-    for (const { destination } of this.#byDestination.values()) {
-      if (traffic.isAggregate(destination)) subnets.set(destination, mostMembersCounted);
-    }
-    if (subnets.size === 0) return;
-    for (const destination of traffic.touched) {
-      const aggregate = traffic.aggregates[destination] as number;
-      const left = subnets.get(aggregate);
-      if (left === undefined || left === 0 || aggregate === destination || traffic.attacks[destination] !== none)
-        continue;
-      subnets.set(aggregate, left - 1);
-      const attack = this.#at(aggregate);
-      const dst = formatPrefix(prefixAt(traffic, destination));
-      for (const vector of attack?.vectors.keys() ?? []) {
-        const key = traffic.keyOf(destination, vector);
-        if (key < 0) continue;
-        const { samples } = traffic.at(key, traffic.slot, sums);
-        if (samples > 0) attack?.countDestination(vector, dst, samples);
-      }
-    }
   }
 }
 

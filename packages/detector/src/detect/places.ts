@@ -4,7 +4,7 @@
  */
 import type { DetectorSettings } from '@levee/contract/detector.ts';
 import { addressValue, maskOf, OutermostPrefixes } from '@levee/core/detection/outermost.ts';
-import { type EffectivePolicy, effectivePolicy, type Threshold } from '@levee/core/detection/policy.ts';
+import type { EffectivePolicy, Threshold } from '@levee/core/detection/policy.ts';
 import { PolicyIndex } from '@levee/core/detection/policy-index.ts';
 import { familyBits, type Prefix, prefixOf } from '@levee/core/net/prefix.ts';
 import { familyOf, lengthOf, type Traffic, tagOf } from './traffic.ts';
@@ -113,12 +113,6 @@ export class Places {
     return number;
   }
 }
-
-/** What holds where no policy does; for those who have no destination at hand. */
-export const defaultLevels: Levels = (() => {
-  const policy = effectivePolicy([]);
-  return levelsOf(policy, policy.thresholds);
-})();
 
 function levelsOf({ holdSeconds, baselineFactor }: EffectivePolicy, thresholds: readonly Threshold[]): Levels {
   return {
