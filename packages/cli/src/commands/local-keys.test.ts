@@ -4,9 +4,10 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { listDetectors } from '@levee/server/store/detectors.ts';
 import { createLocation, createRouter, listRouters } from '@levee/server/store/routers.ts';
 import { startTestPostgres, type TestPostgres } from '@levee/server/store/testing/test-postgres.ts';
-import { leaveRouterKey } from './local-keys.ts';
+import { leaveDetectorKey, leaveRouterKey } from './local-keys.ts';
 
 let postgres: TestPostgres;
 const folder = mkdtempSync(join(tmpdir(), `levee-local-${process.pid}-`));
@@ -73,4 +74,25 @@ test("an operator's own router of that name stays theirs, and a key from before 
   rmSync(join(machine, 'local-router.uuid'));
   assert.equal(await leaveRouterKey(database, machine, machine, 'host'), false);
   assert.equal(readFileSync(join(machine, 'local-router.uuid'), 'utf8').trim(), ours?.uuid);
+});
+
+test('the detector of this machine has its key in the same way, and one that was removed is made again', async () => {
+  const database = await postgres.createDatabase();
+  const data = join(folder, 'detecting');
+  const state = join(data, 'detector');
+  const file = join(state, 'detector.key');
+  mkdirSync(data);
+  const leave = () => leaveDetectorKey(database, state, data, 'edge1.example');
+  assert.equal(await leave(), true);
+  const key = readFileSync(file, 'utf8');
+  assert.match(key, /^lv_d_/);
+  assert.equal(statSync(file).mode & 0o777, 0o600);
+  assert.equal(await leave(), false, 'the control plane started again');
+  assert.equal(readFileSync(file, 'utf8'), key);
+  const [made] = await listDetectors(database.pool);
+  await database.pool.query('delete from detector');
+  assert.equal(await leave(), true, 'an operator removed it');
+  assert.notEqual(readFileSync(file, 'utf8'), key);
+  const now = (await listDetectors(database.pool)).map(({ uuid, name }) => [uuid, name]);
+  assert.deepEqual(now, [[made?.uuid, 'local']]);
 });
