@@ -10,6 +10,7 @@ import { freePort, makeFolder, startProcess } from '@levee/lab/bgp/daemon.ts';
 import { createExabgpSpeaker } from '@levee/server/backends/bgp/exabgp/exabgp-speaker.ts';
 import type { SpeakerSession } from '@levee/server/backends/bgp/port.ts';
 import { routeOfFields } from '@levee/server/backends/bgp/testing/flowrules.ts';
+import { holdToContract } from '@levee/server/backends/bgp/testing/speaker-contract.ts';
 import { waitUntil } from '@levee/server/store/testing/wait-until.ts';
 
 const removals: (() => unknown)[] = [];
@@ -104,6 +105,7 @@ test('ExaBGP announces through `levee exabgp` what was asked, tells a control pl
     return found;
   };
   const routes: BgpRoute[] = [...wanted, ...blackholes].map((fields) => routeOfFields(fields));
+  await holdToContract(speaker);
   const first = await session();
   const long = routeOfFields({ dst: '198.18.0.8', components: { port: ranges(60) }, action: 'discard' });
   const taken = await first.announce([...routes, long]);

@@ -7,7 +7,7 @@ import { after, test } from 'node:test';
 import {
   Server,
   ServerCredentials,
-  type type type ServerReadableStream,
+  type ServerReadableStream,
   type ServerWritableStream,
   type sendUnaryData,
 } from '@grpc/grpc-js';
@@ -37,10 +37,7 @@ test('what is sent are the octets of the published definitions, in which the ver
   assert.ok(sent.includes(path[2] ?? ''), sent);
   assert.equal(hex(announcement(three, [route])), sent.slice(4));
   // is_withdraw 5 before the family.
-  assert.equal(
-    hex(withdrawal(four, [route.key])),
-    '08011a1328014a050801108501a20107060120c6120005',
-  );
+  assert.equal(hex(withdrawal(four, [route.key])), '08011a1328014a050801108501a20107060120c6120005');
   // table 1, family 3, the three switches for octets 7, 8, 9.
   assert.equal(hex(listing(four, 'flow6')), '08011a050802108501380140014801');
 });
