@@ -222,7 +222,8 @@ test('a log that is only of unknown history keeps its entries and acknowledgemen
   const [first, ...others] = await Promise.all([followLog(database), followLog(database), followLog(database)]);
   for (const each of others) assert.deepEqual(each, first);
   assert.equal(first?.rebased, false);
-  assert.equal((await database.pool.query('select from change')).rowCount, 1);
+  // Of the provider's prefix, and of the rule.
+  assert.equal((await database.pool.query('select from change')).rowCount, 2);
 });
 
 test('a tail that comes back to another server says so, and hands out no cursor of the old one any more', async () => {
