@@ -5,12 +5,18 @@ import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
 import type { ExporterStatus } from '@levee/contract/detector.ts';
 import fc from 'fast-check';
-import { type ApiFixture, startApi } from '../http/testing/api-fixture.ts';
-import { buildWorld, type World } from '../http/testing/world.ts';
-import type { Database } from '../store/database.ts';
-import { waitUntil } from '../store/testing/wait-until.ts';
-import { type DetectorStream, openDetectorStream, reportOf, sendReport, synFlood } from './testing/detector-client.ts';
-import { type DetectorReplica, startDetectorReplica } from './testing/replica.ts';
+import {
+  type DetectorStream,
+  openDetectorStream,
+  reportOf,
+  sendReport,
+  synFlood,
+} from './detectors/testing/detector-client.ts';
+import { type DetectorReplica, startDetectorReplica } from './detectors/testing/replica.ts';
+import { type ApiFixture, startApi } from './http/testing/api-fixture.ts';
+import { buildWorld, type World } from './http/testing/world.ts';
+import type { Database } from './store/database.ts';
+import { waitUntil } from './store/testing/wait-until.ts';
 
 let api: ApiFixture;
 let world: World;
