@@ -11,6 +11,7 @@ import { applyUndo, type UndoEntry } from '../store/undo.ts';
 import { judgeFlowrules } from './accepted-flowrules.ts';
 import { pruneEvidence } from './attack-retention.ts';
 import { pruneAudit } from './audit-retention.ts';
+import { pruneBaselines } from './baseline-retention.ts';
 import { EARLIEST_EXPIRY, markExpired, removeGone } from './marked-objects.ts';
 import { removeAccounts } from './removed-accounts.ts';
 import { endSilentAttacks } from './silent-attacks.ts';
@@ -64,6 +65,7 @@ export function startSweeper(pool: pg.Pool, options: SweeperOptions): Sweeper {
           await forgetOld(pool);
           if (options.auditKeepDays !== undefined) await pruneAudit(pool, options.auditKeepDays);
           await pruneEvidence(pool, options.attackKeepDays);
+          await pruneBaselines(pool);
           forgetAt = Date.now() + forgetEvery;
         }
         sleep = Math.min(longest, await millisecondsUntilDue(pool));
