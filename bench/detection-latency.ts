@@ -65,7 +65,14 @@ try {
 
   const tee = createSocket('udp4');
   ends.push(() => tee.close());
+  const told = new Map<string, number>();
+  const untold = new Map(attacks.map(({ dst }) => [dst, Buffer.from(dst.split('.').map(Number))]));
   tee.on('message', (datagram) => {
+    for (const [dst, octets] of untold) {
+      if (!datagram.includes(octets)) continue;
+      told.set(dst, Date.now());
+      untold.delete(dst);
+    }
     tee.send(datagram, flowPort, '127.0.0.1');
     tee.send(datagram, fastnetmon.port, '127.0.0.1');
   });
@@ -104,6 +111,8 @@ try {
     const since = (moment: number | undefined): number => Math.round((moment ?? Number.NaN) - begun);
     return {
       vector,
+      // Part of both: how long the exporter itself takes until it tells of the attack's first sampled packet.
+      exporter: since(told.get(dst)),
       'Levee: recorded': since(listed.get(dst)?.recorded),
       'Levee: listed': since(listed.get(dst)?.at),
       FastNetMon: since(theirs.get(dst)),
@@ -116,6 +125,7 @@ try {
     return { missed: rows.length - all.length, best: all[0], median: all[all.length >> 1], worst: all.at(-1) };
   };
   console.table({
+    exporter: figures('exporter'),
     'Levee: recorded': figures('Levee: recorded'),
     'Levee: listed': figures('Levee: listed'),
     FastNetMon: figures('FastNetMon'),
