@@ -196,6 +196,8 @@ export interface DetectedAttack {
 }
 
 export interface ExporterStatus {
+  /** Name of the collector that tells of it, where it is another process than the detector: its last word counts, whoever passes it on. */
+  collector?: string;
   /** Absent: of an address that no exporter is configured for. */
   uuid?: string;
   source: string;
@@ -234,6 +236,31 @@ export interface DetectorReport {
     kernel_drops: number;
     tracked_destinations: number;
     memory_bytes: number;
+    /** A sentence for each address that is not listened on; of other collectors with their names. */
+    refused?: string[];
+    /** What a bound of the collectors kept out, since their start. */
+    overflow?: {
+      /** Datagrams of unknown sources beyond those that are told one by one. */
+      unknown_datagrams: number;
+      /** Sampled packets that are in no sum. */
+      samples: number;
+      /** Records of long flows that count for the slot in which they came. */
+      unspread: number;
+      /** Records of watched destinations that are in no profile. */
+      unprofiled: number;
+    };
+    /** Absent: it has collectors in its own process alone. */
+    bus?: {
+      connected: boolean;
+      collectors: number;
+      /** Itself included. */
+      detectors: number;
+      /** Of 64, those that are its share. */
+      partitions: number;
+      /** Messages that it or a collector could not send, and such as were none, since their start. */
+      unsent: number;
+      malformed: number;
+    };
   };
 }
 

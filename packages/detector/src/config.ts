@@ -3,6 +3,7 @@
  * configuration file (that is the command's business).
  */
 import type { Logger } from 'pino';
+import type { NatsSettings } from './bus/nats-connection.ts';
 import type { LinkIntervals } from './link/link.ts';
 
 export interface ListenAddress {
@@ -21,8 +22,24 @@ export interface DetectorConfig {
   readonly listen: readonly ListenAddress[];
   /** Threads that receive and decode; absent: as many as the collector finds right. */
   readonly workers?: number | undefined;
+  /** `all`: receives and detects, without NATS. `collect`: receives alone. `detect`: detects its share of what collectors tell. */
+  readonly role?: 'all' | 'collect' | 'detect' | undefined;
+  /** Needed by those two. */
+  readonly nats?: NatsSettings | undefined;
   readonly intervals?: Partial<LinkIntervals & { readonly reportMilliseconds: number }>;
   readonly logger: Logger;
+}
+
+export interface DetectorHandle {
+  /** With the control plane; of a collector alone, with NATS. */
+  readonly connected: boolean;
+  /** Where flow telemetry is taken: `127.0.0.1:6343`, with the port that was really taken. */
+  readonly listening: readonly string[];
+  /** Where it is not, each with the reason. */
+  readonly refused: readonly string[];
+  /** Words about attacks that the control plane has not answered yet. */
+  readonly waiting: number;
+  stop(): Promise<void>;
 }
 
 export const keyFileName = 'detector.key';

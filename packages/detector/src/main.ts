@@ -3,36 +3,20 @@
  * no attack: whoever detects next takes it over.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DetectorReport, DetectorSettings } from '@levee/contract/detector.ts';
 import { parseEndpoints } from '@levee/follow/endpoint.ts';
-import { createLocalBus } from './bus/local.ts';
-import type { CollectorStatus } from './bus/port.ts';
-import { type RunningCollector, startCollector } from './collect/collector.ts';
-import { LOCAL_EXPORTER } from './collect/exporter.ts';
-import { mergeExporters } from './collect/merge-exporters.ts';
-import { type DetectorConfig, keyFileName, REPORT_MILLISECONDS } from './config.ts';
+import { type Collectors, joinCollectors, startOwnCollector } from './collectors.ts';
+import { type DetectorConfig, type DetectorHandle, keyFileName, REPORT_MILLISECONDS } from './config.ts';
 import { startDetection } from './detect/detection.ts';
-import type { DetectionClock } from './detect/port.ts';
+import type { Detection, DetectionClock } from './detect/port.ts';
+import { readKey } from './detector-key.ts';
 import { type Link, openLink } from './link/link.ts';
 import { createWantedSamples } from './link/wanted-samples.ts';
+import { startCollectorAlone } from './start-collector.ts';
 
-export type { DetectorConfig, ListenAddress } from './config.ts';
-
-export interface DetectorHandle {
-  readonly connected: boolean;
-  /** Words about attacks that the control plane has not answered yet. */
-  readonly waiting: number;
-  /** Where flow telemetry is taken: `127.0.0.1:6343`, with the port that was really taken. */
-  readonly listening: readonly string[];
-  /** Where it is not, each with the reason. */
-  readonly refused: readonly string[];
-  stop(): Promise<void>;
-}
-
-/** A collector that says nothing for so long is gone, and with it what its exporters did. */
-const COLLECTOR_GONE_MILLISECONDS = 60_000;
+export type { DetectorConfig, DetectorHandle, ListenAddress } from './config.ts';
 
 /**
  * The control plane is given so long to tell the settings before those of the last run are gone by: they lack the attacks that began
@@ -49,61 +33,81 @@ const clock: DetectionClock = {
 };
 
 /**
- * Resolves when it receives, or was refused to; the control plane need not be there. Throws an Error with a sentence for the
+ * Resolves when it receives, or was refused to; neither the control plane nor NATS need be there. Throws an Error with a sentence for the
  * operator when the settings are wrong or there is no key.
  */
-export async function startDetector(config: DetectorConfig): Promise<DetectorHandle> {
+export function startDetector(config: DetectorConfig): Promise<DetectorHandle> {
+  return config.role === 'collect' ? startCollectorAlone(config) : startDetecting(config);
+}
+
+async function startDetecting(config: DetectorConfig): Promise<DetectorHandle> {
   const { logger, stateDirectory } = config;
   const endpoints = parseEndpoints(config.controlPlanes);
   mkdirSync(stateDirectory, { recursive: true, mode: 0o700 });
   const key = config.key ?? readKey(join(stateDirectory, keyFileName));
-  const bus = createLocalBus();
-  const collectors = new Map<string, { readonly status: CollectorStatus; readonly atMs: number }>();
+  const detector = randomUUID();
+  // These three know of each other what is there when one of them has something to say.
+  let link: Link | undefined;
+  let detection: Detection | undefined;
+  let present: DetectorSettings | undefined;
+  let isStarting = true;
 
+  const shareChanged = (gained: boolean): void => {
+    if (present !== undefined) detection?.settings(collectors.completed(present));
+    detection?.shareChanged();
+    // What is usual there was learnt by somebody else; at the start it is told anyway.
+    if (gained && !isStarting) link?.refresh();
+    isStarting = false;
+  };
+  const collectors: Collectors =
+    config.role === 'detect'
+      ? joinCollectors(config, {
+          detector,
+          isInformed: () => present !== undefined,
+          isLinked: () => link?.connected ?? false,
+          shareChanged,
+        })
+      : await startOwnCollector(config);
+  const { bus } = collectors;
   const samples = createWantedSamples({
-    send: (message) => bus.detector.send(message),
-    answer: (answer) => link.samples(answer),
-    collectors: () => collector.status().workers.length,
+    send: (message) => bus.send(message),
+    answer: (answer) => link?.samples(answer),
+    collectors: () => collectors.count,
     now: clock.now,
   });
-  const detection = startDetection({
-    bus: bus.detector,
-    name: randomUUID(),
+  detection = startDetection({
+    bus,
+    name: detector,
     clock,
     newId: randomUUID,
+    isOurs: (destination) => collectors.isOurs(destination),
+    isCollectorAway: () => collectors.isCollectorAway(),
     report({ attacks, baselines }) {
-      link.attacks(attacks);
-      link.baselines(baselines);
+      // The others first: what is lost with this process is taken over from them.
+      collectors.attacks(attacks);
+      link?.attacks(attacks);
+      link?.baselines(baselines);
     },
     log: logger,
     passOn(message) {
       if (message.type === 'samples') samples.heard(message);
-      else collectors.set(message.collector, { status: message, atMs: clock.now() });
+      else collectors.heard(message);
     },
   });
-  const collector: RunningCollector = await startCollector({
-    listen: config.listen,
-    ...(config.workers !== undefined && { workers: config.workers }),
-    bus: bus.collector,
-    log: logger,
+  const detecting = detection;
+  const status = (): DetectorReport['status'] => ({
+    ...collectors.status,
+    tracked_destinations: detecting.status().trackedDestinations,
+    memory_bytes: process.memoryUsage.rss(),
   });
-  const status = (): DetectorReport['status'] => {
-    const { listening, workers, kernelDrops } = collector.status();
-    return {
-      listen: [...listening],
-      receive_buffers: workers.map(({ receiveBuffer }) => receiveBuffer),
-      kernel_drops: kernelDrops,
-      tracked_destinations: detection.status().trackedDestinations,
-      memory_bytes: process.memoryUsage.rss(),
-    };
-  };
   let patience: NodeJS.Timeout | undefined;
   const settings = (told: DetectorSettings): void => {
     clearTimeout(patience);
-    bus.detector.send({ type: 'settings', settings: told });
-    detection.settings(told);
+    present = told;
+    collectors.settings(told);
+    detecting.settings(collectors.completed(told));
   };
-  const link: Link = openLink({
+  const linked = openLink({
     endpoints,
     key,
     stateDirectory,
@@ -111,56 +115,35 @@ export async function startDetector(config: DetectorConfig): Promise<DetectorHan
     ...(config.intervals !== undefined && { intervals: config.intervals }),
     status,
     settings,
-    baselines: (baselines) => detection.baselines(baselines),
+    baselines: (baselines) => detecting.baselines(baselines),
     samplesWanted: (wanted) => samples.ask(wanted),
   });
-  const { remembered } = link;
+  link = linked;
+  const { remembered } = linked;
   if (remembered !== undefined) patience = setTimeout(() => settings(remembered), REMEMBERED_AFTER_MILLISECONDS);
-  const account = (): void => {
-    for (const [name, { atMs }] of collectors) {
-      if (clock.now() - atMs > COLLECTOR_GONE_MILLISECONDS) collectors.delete(name);
-    }
-    const all = mergeExporters([...collectors.values()].map(({ status }) => status.exporters));
-    // Those that are taken without being configured have no uuid that the control plane knows.
-    link.account(
-      all.map(({ uuid, ...rest }) => (uuid === undefined || uuid === LOCAL_EXPORTER ? rest : { ...rest, uuid })),
-    );
-  };
+  const account = (): void => linked.account(collectors.exporters);
   account();
   const timer = setInterval(account, config.intervals?.reportMilliseconds ?? REPORT_MILLISECONDS);
   return {
     get connected() {
-      return link.connected;
-    },
-    get waiting() {
-      return link.waiting;
+      return linked.connected;
     },
     get listening() {
-      return collector.status().listening;
+      return collectors.listening;
     },
     get refused() {
-      return collector.status().refused;
+      return collectors.refused;
+    },
+    get waiting() {
+      return linked.waiting;
     },
     async stop() {
       clearInterval(timer);
       clearTimeout(patience);
-      await collector.stop();
-      detection.stop();
+      await collectors.stop();
+      detecting.stop();
       samples.stop();
-      await link.stop();
+      await linked.stop();
     },
   };
-}
-
-function readKey(path: string): string {
-  try {
-    const key = readFileSync(path, 'utf8').trim();
-    if (key !== '') return key;
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new Error(
-      `the detector's key cannot be read from ${path} (${code}); announce it: POST /v1/operator/detector`,
-    );
-  }
-  throw new Error(`${path} holds no detector key; announce it: POST /v1/operator/detector`);
 }

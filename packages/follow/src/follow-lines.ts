@@ -33,6 +33,8 @@ export interface FollowOptions {
 
 export interface Stream {
   readonly connected: boolean;
+  /** Ends the connection and opens another at once: what is told at its beginning is told again. */
+  reopen(): void;
   stop(): Promise<void>;
 }
 
@@ -42,17 +44,24 @@ export function followLines(options: FollowOptions): Stream {
   const outage = watchOutage(logger, options.trouble);
   const stopping = new AbortController();
   let connected = false;
+  let cutting = new AbortController();
 
   const run = async (): Promise<void> => {
     for (let attempt = 0; !stopping.signal.aborted; attempt++) {
       const endpoint = endpoints[attempt % endpoints.length] as Endpoint;
-      const reason = await followOnce(options, endpoint, stopping.signal, () => {
+      cutting = new AbortController();
+      const signal = AbortSignal.any([stopping.signal, cutting.signal]);
+      const reason = await followOnce(options, endpoint, signal, () => {
         connected = true;
         backoff.reset();
         outage.over();
       });
       connected = false;
       if (stopping.signal.aborted) return;
+      if (cutting.signal.aborted) {
+        attempt--;
+        continue;
+      }
       const pause = backoff.next();
       outage.failed({ endpoint: endpoint.text, reason, retryMilliseconds: pause });
       await delay(pause, stopping.signal);
@@ -63,6 +72,7 @@ export function followLines(options: FollowOptions): Stream {
     get connected() {
       return connected;
     },
+    reopen: () => cutting.abort(),
     async stop() {
       stopping.abort();
       await running;

@@ -84,6 +84,11 @@ export interface CollectorStatus {
     /** Records of hot destinations that are in no profile. */
     readonly unprofiled: number;
   };
+  /** Of a whole collector, where it speaks for its workers: where it listens, and a sentence for each address where it cannot. */
+  readonly listening?: readonly string[];
+  readonly refused?: readonly string[];
+  /** Messages that it could not send, since its start: NATS was away, or did not take as much. */
+  readonly unsent?: number;
 }
 
 export interface CollectedSamples {

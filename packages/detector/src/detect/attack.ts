@@ -181,9 +181,15 @@ export class Attack {
     }
   }
 
-  /** Undefined while it goes on. */
-  endedMs(nowMs: number): number | undefined {
-    const ended = endOf(this, nowMs);
+  /** Undefined while it goes on. `sightedMs`: since when everything is seen; what was quiet before may not have been. */
+  endedMs(nowMs: number, sightedMs: number): number | undefined {
+    const { aboveHalfMs, aboveMs, holdMilliseconds } = this;
+    const seen = {
+      aboveHalfMs: Math.max(aboveHalfMs, sightedMs),
+      aboveMs: Math.max(aboveMs, sightedMs),
+      holdMilliseconds,
+    };
+    const ended = endOf(seen, nowMs) === undefined ? undefined : endOf(this, nowMs);
     return ended === undefined ? undefined : Math.max(ended, this.startedMs);
   }
 

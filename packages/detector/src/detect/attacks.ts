@@ -72,8 +72,8 @@ export class Attacks {
     return this.#at(destination) ?? this.#at(this.#host.traffic.aggregates[destination] as number);
   }
 
-  /** Begins, joins, measures and ends, after the slot's traffic was counted and examined. */
-  judge(findings: Findings, nowMs: number): void {
+  /** Begins, joins, measures and ends, after the slot's traffic was counted and examined. `sightedMs`: since when all is seen. */
+  judge(findings: Findings, nowMs: number, sightedMs: number): void {
     const { traffic } = this.#host;
     const slotMs = this.#host.slotMs(traffic.slot);
     const begun = new Set<Attack>();
@@ -91,7 +91,7 @@ export class Attacks {
     }
     const endMs = slotMs + slotMilliseconds;
     for (const attack of [...this.#byDestination.values()]) {
-      const endedMs = attack.endedMs(endMs);
+      const endedMs = attack.endedMs(endMs, sightedMs);
       if (endedMs !== undefined) this.#end(attack, endedMs, nowMs);
       else if (!begun.has(attack) && attack.isDue(nowMs)) this.#host.tell(attack.report('changed', nowMs));
     }

@@ -57,8 +57,13 @@ export class Baselines {
     return this.#byName.size;
   }
 
-  /** What was learnt before. What is not protected is passed over. */
-  load(entries: readonly BaselineEntry[], traffic: Traffic, nowMs: number): void {
+  /** What was learnt before, here or elsewhere. What is not protected or not ours is passed over; what nobody was told of yet stays. */
+  load(
+    entries: readonly BaselineEntry[],
+    traffic: Traffic,
+    nowMs: number,
+    isOurs: (destination: Prefix) => boolean = () => true,
+  ): void {
     // The hour that goes on is closed by the slots alone.
     if (this.#hourMs === 0) this.#setHour(nowMs);
     for (const entry of entries) {
@@ -66,10 +71,12 @@ export class Baselines {
       const vector = vectorNumber(entry.vector as Vector) ?? none;
       if (!read.ok || vector === none || !Number.isInteger(entry.hour) || entry.hour < 0 || entry.hour >= HOURS)
         continue;
+      if (!isOurs(read.prefix)) continue;
       const name = `${formatPrefix(read.prefix)} ${vector}`;
-      const number = this.#byName.get(name) ?? this.#add(name, read.prefix, vector, traffic);
+      // Of the hour that goes on somebody else has seen the beginning.
+      const number = this.#byName.get(name) ?? this.#add(name, read.prefix, vector, traffic, this.#slots);
       const row = this.#rows[number];
-      if (row === undefined) continue;
+      if (row === undefined || this.#changed.has(`${number} ${entry.hour}`)) continue;
       row.pps[entry.hour] = entry.pps;
       row.bps[entry.hour] = entry.bps;
       row.weights[entry.hour] = Math.max(1, Math.min(255, entry.weight));
@@ -142,6 +149,16 @@ export class Baselines {
     }
   }
 
+  /** Somebody else learns these now: what is not seen here must not be learnt as nothing. */
+  release(isOurs: (destination: Prefix) => boolean, traffic: Traffic): void {
+    for (const [number, row] of this.#rows.entries()) {
+      if (row === undefined || isOurs(row.prefix)) continue;
+      this.#release(row, traffic);
+      this.#forget(number, row);
+    }
+    for (const [name, [number]] of this.#changed) if (this.#rows[number] === undefined) this.#changed.delete(name);
+  }
+
   #setHour(atMs: number): void {
     this.#hourMs = hourStart(atMs);
     this.#hour = hourOfWeek(atMs);
@@ -183,7 +200,8 @@ export class Baselines {
     return false;
   }
 
-  #add(name: string, prefix: Prefix, vector: number, traffic: Traffic): number {
+  /** `unseen`: slots of this hour that are not counted for it. */
+  #add(name: string, prefix: Prefix, vector: number, traffic: Traffic, unseen = 0): number {
     if (this.size >= MOST_BASELINES) {
       this.refused++;
       return none;
@@ -199,7 +217,7 @@ export class Baselines {
       usual: undefined,
       packets: 0,
       bytes: 0,
-      excluded: 0,
+      excluded: unseen,
     };
     const number = this.#free.pop() ?? this.#rows.length;
     this.#rows[number] = row;

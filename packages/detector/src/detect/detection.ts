@@ -23,6 +23,8 @@ import { defaultLimits, Traffic, type TrafficLimits, tagOf } from './traffic.ts'
 
 /** Without any collector nothing is known: attacks neither end nor begin, for so long. */
 const BLIND_MILLISECONDS = 15 * 60_000;
+/** Slots come four times a second, an empty one too: what was after so long may have been anything. */
+const gapMilliseconds = 2_000;
 const minuteMilliseconds = 60_000;
 const baselinesMilliseconds = 5 * 60_000;
 const mostBaselines = 5_000;
@@ -55,6 +57,8 @@ class RunningDetection implements Detection {
   #settings: DetectorSettings | undefined;
   #learnt: readonly BaselineEntry[] = [];
   #heardMs: number;
+  /** Since when all collectors are heard without a gap. */
+  #sightedMs = Number.NEGATIVE_INFINITY;
   #baselinesToldMs: number;
   #forgotten = { untracked: 0, late: 0 };
   #wake: (() => void) | undefined;
@@ -109,12 +113,15 @@ class RunningDetection implements Detection {
   }
 
   baselines({ entries }: { readonly entries: readonly BaselineEntry[] }): void {
-    this.#learnt = entries;
+    this.#learnt = [...this.#learnt, ...entries];
     if (this.#settings !== undefined) this.#loadBaselines();
   }
 
   shareChanged(): void {
+    const learnt = this.#baselines.take(mostBaselines);
+    if (learnt.length > 0) this.#options.report({ attacks: [], baselines: learnt });
     this.#attacks.release(this.#isOurs);
+    this.#baselines.release(this.#isOurs, this.#traffic);
     const nowMs = this.#options.clock.now();
     if (this.#settings !== undefined) this.#attacks.takeOver(this.#settings.ongoing, this.#isOurs, nowMs);
     this.#tell(nowMs);
@@ -143,6 +150,7 @@ class RunningDetection implements Detection {
       return;
     }
     const nowMs = this.#options.clock.now();
+    if (nowMs - this.#heardMs > gapMilliseconds) this.#sightedMs = nowMs;
     this.#heardMs = nowMs;
     this.#greet(message.collector, nowMs);
     if (this.#settings === undefined) return;
@@ -171,7 +179,8 @@ class RunningDetection implements Detection {
     }
     this.#baselines.judged(traffic, (slot + this.#origin) * SLOT_MILLISECONDS);
     const findings = examine(traffic, this.#places, this.#baselines);
-    this.#attacks.judge(findings, nowMs);
+    if (this.#options.isCollectorAway?.() === true) this.#sightedMs = nowMs;
+    this.#attacks.judge(findings, nowMs, this.#sightedMs);
     this.#profiles.clear();
     this.#samples.ask(this.#attacks.all(), nowMs);
     const attacked = [...this.#attacks.all()].map(({ dst }) => dst);
@@ -247,7 +256,7 @@ class RunningDetection implements Detection {
   }
 
   #loadBaselines(): void {
-    this.#baselines.load(this.#learnt, this.#traffic, this.#options.clock.now());
+    this.#baselines.load(this.#learnt, this.#traffic, this.#options.clock.now(), this.#isOurs);
     this.#learnt = [];
   }
 

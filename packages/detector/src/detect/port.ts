@@ -37,6 +37,8 @@ export interface DetectionOptions {
   readonly log: DetectionLog;
   /** What collectors say that is not for detection: their status, and samples that somebody else asked for. */
   readonly passOn?: (message: CollectorStatus | CollectedSamples) => void;
+  /** Whether a collector is away: what it alone saw is not known to be over. Absent: none is. */
+  readonly isCollectorAway?: () => boolean;
   /** Whether the destination is in this detector's share; absent: all are. */
   readonly isOurs?: (destination: Prefix) => boolean;
 }
@@ -54,7 +56,7 @@ export interface DetectionStatus {
 export interface Detection {
   /** The newest, whole. Takes over from `ongoing` what is ours and not known yet. */
   settings(settings: DetectorSettings): void;
-  /** What was learnt before; once, before the first settings or just after them. */
+  /** What was learnt before, in any number of parts: before the first settings, and again when there is a share that was not ours. */
   baselines(baselines: DetectorBaselines): void;
   /** `isOurs` says something else from now on: what is no longer ours is let go without a word, what is ours now taken over. */
   shareChanged(): void;

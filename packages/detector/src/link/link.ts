@@ -58,6 +58,8 @@ export interface Link {
   baselines(entries: readonly BaselineEntry[]): void;
   account(exporters: readonly ExporterStatus[]): void;
   samples(answer: SamplesAnswer): void;
+  /** Has what is usual, and the settings, told again. */
+  refresh(): void;
   /** Resolves when everything that was handed over has been answered. */
   idle(): Promise<void>;
   stop(): Promise<void>;
@@ -150,6 +152,7 @@ export function openLink(options: LinkOptions): Link {
     baselines: (entries) => reporter.baselines(entries),
     account: (exporters) => reporter.account(exporters),
     samples: (answer) => void reporter.samples(answer),
+    refresh: () => stream.reopen(),
     idle: () => reporter.idle(),
     async stop() {
       const { connected } = stream;

@@ -3,22 +3,12 @@
  * meaning, and a line that is none of its own must not reach detection.
  */
 import type { DetectorSettings, DetectorStreamMessage } from '@levee/contract/detector.ts';
+import { has, isListOf, isNumber, isObject, isText } from '../shape.ts';
 
 export type ParsedMessage =
   /** Undefined: of a type that a later release sends. */
   | { readonly ok: true; readonly message: DetectorStreamMessage | undefined }
   | { readonly ok: false; readonly reason: string };
-
-type Members = Readonly<Record<string, unknown>>;
-
-const isText = (value: unknown): boolean => typeof value === 'string';
-const isNumber = (value: unknown): boolean => typeof value === 'number' && Number.isFinite(value);
-const isObject = (value: unknown): value is Members =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-const isListOf = (value: unknown, each: (value: unknown) => boolean): boolean =>
-  Array.isArray(value) && value.every(each);
-const has = (value: unknown, shape: Readonly<Record<string, (value: unknown) => boolean>>): boolean =>
-  isObject(value) && Object.entries(shape).every(([name, is]) => is(value[name]));
 
 const isPolicy = (value: unknown): boolean =>
   has(value, {
@@ -30,9 +20,9 @@ const isPolicy = (value: unknown): boolean =>
     baseline_factor: isNumber,
   });
 const isSampling = (value: unknown): boolean => value === 'auto' || value === 'prescaled' || isNumber(value);
-const isExporter = (value: unknown): boolean =>
+export const isExporter = (value: unknown): boolean =>
   has(value, { uuid: isText, name: isText, source: isText, sampling: isSampling });
-const isOngoing = (value: unknown): boolean =>
+export const isOngoing = (value: unknown): boolean =>
   has(value, {
     id: isText,
     dst: isText,
