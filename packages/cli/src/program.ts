@@ -22,7 +22,21 @@ const controlSettings: readonly SettingName[] = [
   'dataDirectory',
   'logLevel',
 ];
-const detectorSettings: readonly SettingName[] = ['flowListen', 'detectWorkers', 'detectStateDirectory'];
+const detectorSettings: readonly SettingName[] = [
+  'flowListen',
+  'detectWorkers',
+  'detectStateDirectory',
+  'detectRole',
+  'detectNats',
+  'detectNatsName',
+  'detectNatsUser',
+  'detectNatsPassword',
+  'detectNatsToken',
+  'detectNatsCredentials',
+  'detectNatsCa',
+  'detectNatsCertificate',
+  'detectNatsKey',
+];
 const edgeSettings: readonly SettingName[] = ['edgeDriver', 'edgeIngressDevices', 'edgeStateDirectory'];
 
 export function createProgram(): Command {

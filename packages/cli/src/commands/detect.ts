@@ -3,7 +3,7 @@
  * supervises.
  */
 import { join } from 'node:path';
-import { type DetectorHandle, startDetector } from '@levee/detector/main.ts';
+import { type DetectorConfig, type DetectorHandle, startDetector } from '@levee/detector/main.ts';
 import closeWithGrace from 'close-with-grace';
 import { pino } from 'pino';
 import { type ConfigOf, settings } from '../config/settings.ts';
@@ -24,9 +24,12 @@ export async function runDetector({ config }: { readonly config: ConfigOf<'detec
   onSupervisorGone(close);
   const { listening, refused } = detector;
   if (isSupervised()) return watchFlows(detector);
+  const { detectRole: role, detectNats: nats = [] } = config;
   const where = listening.length === 0 ? 'nowhere' : `at ${listening.join(', ')}`;
-  const text = [`the detector takes flow telemetry ${where}`, ...refused].join('\n');
-  output.result(text, { listen: listening, refused, control: config.detectControl });
+  const name = role === 'collect' ? 'collector' : 'detector';
+  const what = role === 'detect' ? `hears collectors over ${nats.join(', ')}` : `takes flow telemetry ${where}`;
+  const text = [`the ${name} ${what}`, ...refused].join('\n');
+  output.result(text, { role, listen: listening, refused, nats, control: config.detectControl });
 }
 
 /** Tells the supervisor now, and whenever it is no longer true: what was refused is tried again. */
@@ -44,17 +47,26 @@ async function watchFlows(detector: DetectorHandle): Promise<void> {
 }
 
 async function startDetectorFrom(config: ConfigOf<'detect'>): Promise<DetectorHandle> {
-  const { detectControl, detectKey, flowListen } = config;
-  if (flowListen.length === 0) {
+  const { detectControl, detectKey, flowListen, detectRole: role } = config;
+  if (role !== 'detect' && flowListen.length === 0) {
     throw new CommandFailure(`${settings.flowListen.environment}=off: there is nothing to detect in`, 2);
   }
-  if (detectControl === undefined) {
+  if (role !== 'all' && config.detectNats === undefined) {
+    const { environment, toml } = settings.detectNats;
+    throw new CommandFailure(
+      `${settings.detectRole.environment}=${role} needs a NATS: set ${environment} or ${toml}, or give --detect-nats`,
+      2,
+    );
+  }
+  if (detectControl === undefined && role !== 'collect') {
     const { environment, toml } = settings.detectControl;
     throw new CommandFailure(`which control plane? Set ${environment} or ${toml}, or give --detect-control`, 2);
   }
   try {
     return await startDetector({
-      controlPlanes: detectControl,
+      controlPlanes: detectControl ?? [],
+      role,
+      nats: natsOf(config),
       stateDirectory: config.detectStateDirectory ?? join(config.dataDirectory, 'detector'),
       listen: flowListen,
       workers: config.detectWorkers,
@@ -67,4 +79,19 @@ async function startDetectorFrom(config: ConfigOf<'detect'>): Promise<DetectorHa
   } catch (error) {
     throw new CommandFailure(error instanceof Error ? error.message : String(error));
   }
+}
+
+function natsOf(config: ConfigOf<'detect'>): DetectorConfig['nats'] {
+  if (config.detectRole === 'all' || config.detectNats === undefined) return undefined;
+  return {
+    servers: config.detectNats,
+    name: config.detectNatsName,
+    user: config.detectNatsUser,
+    password: config.detectNatsPassword,
+    token: config.detectNatsToken,
+    credentialsFile: config.detectNatsCredentials,
+    caFile: config.detectNatsCa,
+    certificateFile: config.detectNatsCertificate,
+    keyFile: config.detectNatsKey,
+  };
 }

@@ -155,6 +155,29 @@ export const controlAddress: ValueType<string> = {
   write: String,
 };
 
+/** A server of NATS: `nats://host:port`, or `tls://host:port` where the connection is to be encrypted; without a port 4222. */
+export const natsAddress: ValueType<string> = {
+  word: 'address',
+  parse(given) {
+    const [, scheme = '', rest = ''] = /^(nats|tls):\/\/(.+)$/.exec(given) ?? [];
+    const parsed = hostAndPort.parse(/:\d+$/.test(rest) ? rest : `${rest}:4222`);
+    if (scheme !== '' && parsed.ok && parsed.value.port > 0)
+      return yes(`${scheme}://${hostAndPort.write(parsed.value)}`);
+    return no('expected nats://host:port or tls://host:port, such as nats://127.0.0.1:4222');
+  },
+  write: String,
+};
+
+/** What subjects of NATS begin with. */
+export const subjectName: ValueType<string> = {
+  word: 'name',
+  parse: (given) =>
+    /^[A-Za-z0-9_-]{1,64}(?:\.[A-Za-z0-9_-]{1,64}){0,3}$/.test(given)
+      ? yes(given)
+      : no('expected letters, digits, _ and -, at most 64, in up to four parts with dots between them, such as levee'),
+  write: String,
+};
+
 /** An address, or a subnet in CIDR form without host bits; canonical. */
 export const subnet: ValueType<string> = {
   word: 'subnet',

@@ -45,6 +45,16 @@ const given: Readonly<Record<SettingName, string>> = {
   detectKey: 'a-key-of-this-detector',
   detectWorkers: '2',
   detectStateDirectory: '/elsewhere/detector',
+  detectRole: 'detect',
+  detectNats: 'nats://192.0.2.4:4222,tls://192.0.2.5:4222',
+  detectNatsName: 'levee.second',
+  detectNatsUser: 'detector',
+  detectNatsPassword: 'a-password-at-nats',
+  detectNatsToken: 'a-token-for-nats',
+  detectNatsCredentials: '/elsewhere/detector.creds',
+  detectNatsCa: '/elsewhere/ca.pem',
+  detectNatsCertificate: '/elsewhere/detector.pem',
+  detectNatsKey: '/elsewhere/detector-key.pem',
 };
 
 /** What a child is told otherwise than its parent was: places, seen from the data directory. */
@@ -109,11 +119,11 @@ for (const [way, loaded] of Object.entries(ways)) {
   });
 }
 
-test('of the secrets edge and detector have their own key alone', () => {
+test('of the secrets the edge has its own key alone, the detector its own and those to NATS', () => {
   const secretsOf = (reader: Reader) =>
     settingEntries.filter(([, each]) => each.secret && each.readBy.includes(reader)).map(([name]) => name);
   assert.deepEqual(secretsOf('edge'), ['edgeRouterKey']);
-  assert.deepEqual(secretsOf('detect'), ['detectKey']);
-  for (const key of ['edgeRouterKey', 'detectKey'] as const)
+  assert.deepEqual(secretsOf('detect'), ['detectKey', 'detectNatsPassword', 'detectNatsToken']);
+  for (const key of ['edgeRouterKey', 'detectKey', 'detectNatsPassword', 'detectNatsToken'] as const)
     assert.ok(!settings[key].readBy.includes('serve' as never));
 });
