@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DetectorReport, DetectorSettings } from '@levee/contract/detector.ts';
+import { parsePrefix } from '@levee/core/net/prefix-text.ts';
 import { parseEndpoints } from '@levee/follow/endpoint.ts';
 import { type Collectors, joinCollectors, startOwnCollector } from './collectors.ts';
 import { type DetectorConfig, type DetectorHandle, keyFileName, REPORT_MILLISECONDS } from './config.ts';
@@ -116,7 +117,12 @@ async function startDetecting(config: DetectorConfig): Promise<DetectorHandle> {
     status,
     settings,
     baselines: (baselines) => detecting.baselines(baselines),
-    samplesWanted: (wanted) => samples.ask(wanted),
+    samplesWanted(wanted) {
+      // Every detector is asked, and all hear the same collectors: one of them answers with what these hold.
+      const read = parsePrefix(wanted.dst);
+      if (read.ok && collectors.isOurs(read.prefix)) samples.ask(wanted);
+      else linked.samples({ request: wanted.request, held: 0, packets: [] });
+    },
   });
   link = linked;
   const { remembered } = linked;

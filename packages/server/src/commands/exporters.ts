@@ -187,6 +187,6 @@ function together(
     sampling_rate: isLatest ? (figures.sampling_rate ?? others?.sampling_rate) : others.sampling_rate,
     dropped,
     lost: sum('lost'),
-    detectors: [...(others?.detectors ?? []), detector],
+    detectors: [...new Set([...(others?.detectors ?? []), detector])],
   };
 }

@@ -38,7 +38,7 @@ export type Parsed<T> =
   | { readonly ok: false; readonly field: string; readonly message: string };
 
 const MOST_ATTACKS = 1_000;
-const MOST_EXPORTERS = 1_000;
+const MOST_EXPORTERS = 4_000;
 const MOST_BASELINES = 5_000;
 const MOST_SAMPLES = 100;
 /** Of one answer. */
@@ -202,6 +202,7 @@ const exporter: Read<ExporterStatus> = (value, field) => {
   const each = members(value, field);
   const at = (name: string) => `${field}/${name}`;
   return compact<ExporterStatus>({
+    collector: optional(uuid)(each.collector, at('collector')),
     uuid: optional(uuid)(each.uuid, at('uuid')),
     source: address(each.source, at('source')),
     last_seen_ms: moment(each.last_seen_ms, at('last_seen_ms')),
@@ -228,10 +229,35 @@ const baseline: Read<BaselineEntry> = (value, field) => {
   };
 };
 
-const status: Read<DetectorReport['status']> = (value, field) => {
+type Status = DetectorReport['status'];
+
+const overflow: Read<NonNullable<Status['overflow']>> = (value, field) => {
+  const each = members(value, field);
+  return {
+    unknown_datagrams: counted(each.unknown_datagrams, `${field}/unknown_datagrams`),
+    samples: counted(each.samples, `${field}/samples`),
+    unspread: counted(each.unspread, `${field}/unspread`),
+    unprofiled: counted(each.unprofiled, `${field}/unprofiled`),
+  };
+};
+
+const bus: Read<NonNullable<Status['bus']>> = (value, field) => {
+  const each = members(value, field);
+  if (typeof each.connected !== 'boolean') throw new Refused(`${field}/connected`, 'must be true or false');
+  return {
+    connected: each.connected,
+    collectors: counted(each.collectors, `${field}/collectors`),
+    detectors: counted(each.detectors, `${field}/detectors`),
+    partitions: wholeFrom(0, 64)(each.partitions, `${field}/partitions`),
+    unsent: counted(each.unsent, `${field}/unsent`),
+    malformed: counted(each.malformed, `${field}/malformed`),
+  };
+};
+
+const status: Read<Status> = (value, field) => {
   const each = members(value, field);
   const at = (name: string) => `${field}/${name}`;
-  return {
+  return compact<Status>({
     listen: listOf(64, textUpTo(128))(each.listen, at('listen')),
     receive_buffers: listOf(256, (buffer, place) => {
       const { bytes, wanted } = members(buffer, place);
@@ -240,7 +266,10 @@ const status: Read<DetectorReport['status']> = (value, field) => {
     kernel_drops: counted(each.kernel_drops, at('kernel_drops')),
     tracked_destinations: counted(each.tracked_destinations, at('tracked_destinations')),
     memory_bytes: counted(each.memory_bytes, at('memory_bytes')),
-  };
+    refused: optional(listOf(64, textUpTo(256)))(each.refused, at('refused')),
+    overflow: optional(overflow)(each.overflow, at('overflow')),
+    bus: optional(bus)(each.bus, at('bus')),
+  });
 };
 
 export function parseDetectorReport(body: unknown): Parsed<DetectorReport> {

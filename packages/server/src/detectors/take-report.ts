@@ -36,17 +36,21 @@ export async function takeReport(
 }
 
 /**
- * One statement, every ten seconds of each detector: these are live figures, of which the last ones count.
+ * One statement, every ten seconds of each detector: these are live figures, of which the last ones count. Several detectors pass on what
+ * one collector tells: in the same order, so that none waits for another in a circle.
  */
 const FIGURES = `with seen as (
     update detector set last_seen_at = now(), run = $2, status = $3 where uuid = $1 returning uuid
   ), gone as (
-    delete from exporter_figures where detector_uuid = $1 and source <> all($4::inet[])
+    delete from exporter_figures where detector_uuid = $1
+      and (collector, source) not in (select * from unnest($6::text[], $4::inet[]))
   )
-  insert into exporter_figures (detector_uuid, source, told_at, figures)
-  select distinct on (f.source) seen.uuid, f.source, now(), f.figures
-  from seen cross join unnest($4::inet[], $5::json[]) as f (source, figures)
-  on conflict (detector_uuid, source) do update set told_at = excluded.told_at, figures = excluded.figures`;
+  insert into exporter_figures (collector, detector_uuid, source, told_at, figures)
+  select distinct on (f.collector, f.source) f.collector, seen.uuid, f.source, now(), f.figures
+  from seen cross join unnest($4::inet[], $5::json[], $6::text[]) as f (source, figures, collector)
+  order by f.collector, f.source
+  on conflict (collector, source) do update
+    set detector_uuid = excluded.detector_uuid, told_at = excluded.told_at, figures = excluded.figures`;
 
 async function saveFigures(
   pool: pg.Pool,
@@ -63,6 +67,7 @@ async function saveFigures(
       JSON.stringify(status),
       exporters.map(({ source }) => source),
       exporters.map((each) => JSON.stringify(each)),
+      exporters.map(({ collector }) => collector ?? detectorUuid),
     ],
   });
 }

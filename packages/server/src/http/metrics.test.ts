@@ -96,6 +96,9 @@ async function somethingHappens(): Promise<void> {
     kernel_drops: 9,
     tracked_destinations: 3,
     memory_bytes: 1_000,
+    refused: ['127.0.0.1:2055 cannot be listened on'],
+    overflow: { unknown_datagrams: 4, samples: 3, unspread: 2, unprofiled: 1 },
+    bus: { connected: false, collectors: 2, detectors: 3, partitions: 21, unsent: 5, malformed: 6 },
   };
   const report = reportOf([synFlood(world.addressOf.user)], { exporters, status });
   assert.equal((await sendReport(replica.base, key, report)).status, 200);
@@ -136,6 +139,11 @@ test('what happens is counted, by names that are few; no account and no address 
     levee_unknown_exporter_datagrams_total: 70,
     'levee_detector_kernel_drops_total{detector="detect1"}': 9,
     'levee_detector_receive_buffer_bytes{detector="detect1"}': 212_992,
+    'levee_detector_refused_addresses{detector="detect1"}': 1,
+    'levee_detector_overflow_total{detector="detect1",of="unknown_datagrams"}': 4,
+    'levee_detector_bus_connected{detector="detect1"}': 0,
+    'levee_detector_bus_partitions{detector="detect1"}': 21,
+    'levee_detector_bus_dropped_total{detector="detect1",reason="malformed"}': 6,
     'levee_streams{of="routers"}': 2,
     levee_database_up: 1,
     levee_change_log_lag_seconds: 0,

@@ -225,15 +225,46 @@ function createDetectorGauges(registry: Registry) {
   const memory = gauge('memory_bytes', 'Resident memory of its process.');
   const buffer = gauge('receive_buffer_bytes', 'The smallest receive buffer of its sockets.');
   const wanted = gauge('receive_buffer_wanted_bytes', 'What it asked for.');
+  const refused = gauge('refused_addresses', 'Addresses that it cannot take flow telemetry at.');
+  const overflow = new Counter({
+    name: 'levee_detector_overflow_total',
+    help: 'What a bound of its collectors kept out, since their start: datagrams of ever more unknown sources, samples in no sum, flows that count at once, records in no profile.',
+    labelNames: ['detector', 'of'],
+    registers: [registry],
+  });
+  const connected = gauge(
+    'bus_connected',
+    '1: it hears collectors over NATS; 0: it does not. Absent where it has its own alone.',
+  );
+  const collectors = gauge('bus_collectors', 'Collectors that it hears over NATS.');
+  const partitions = gauge('bus_partitions', 'Of 64 parts of all destinations, those that it judges.');
+  const busDropped = new Counter({
+    name: 'levee_detector_bus_dropped_total',
+    help: 'Messages that it or its collectors could not send over NATS, and such as were malformed, since their start.',
+    labelNames: ['detector', 'reason'],
+    registers: [registry],
+  });
+  const ofBus = [connected, collectors, partitions, busDropped];
   return {
     show(all: MetricFigures['detectors']): void {
-      for (const each of [lastSeen, kernelDrops, tracked, memory, buffer, wanted]) each.reset();
+      for (const each of [lastSeen, kernelDrops, tracked, memory, buffer, wanted, refused, overflow]) each.reset();
+      for (const each of ofBus) each.reset();
       for (const { name: detector, last_seen_ms, status } of all) {
         if (last_seen_ms !== null) lastSeen.set({ detector }, last_seen_ms / 1000);
         if (status === null) continue;
         kernelDrops.inc({ detector }, status.kernel_drops);
         tracked.set({ detector }, status.tracked_destinations);
         memory.set({ detector }, status.memory_bytes);
+        refused.set({ detector }, status.refused?.length ?? 0);
+        for (const [of, count] of Object.entries(status.overflow ?? {})) overflow.inc({ detector, of }, count);
+        const { bus } = status;
+        if (bus !== undefined) {
+          connected.set({ detector }, bus.connected ? 1 : 0);
+          collectors.set({ detector }, bus.collectors);
+          partitions.set({ detector }, bus.partitions);
+          busDropped.inc({ detector, reason: 'unsent' }, bus.unsent);
+          busDropped.inc({ detector, reason: 'malformed' }, bus.malformed);
+        }
         const [first, ...others] = status.receive_buffers;
         if (first === undefined) continue;
         buffer.set({ detector }, Math.min(first.bytes, ...others.map(({ bytes }) => bytes)));

@@ -22,6 +22,16 @@ export interface MetricFigures {
       readonly kernel_drops: number;
       readonly tracked_destinations: number;
       readonly memory_bytes: number;
+      /** These not of every release's detectors. */
+      readonly refused?: readonly string[];
+      readonly overflow?: Readonly<Record<string, number>>;
+      readonly bus?: {
+        readonly connected: boolean;
+        readonly collectors: number;
+        readonly partitions: number;
+        readonly unsent: number;
+        readonly malformed: number;
+      };
     } | null;
   }[];
 }
