@@ -151,6 +151,7 @@ export const detectionOperations: readonly Operation[] = [
     access: 'read',
     params: uuidParams,
     answer: exporter,
+    entityTag: true,
     errors: ['not_found'],
   },
   {
@@ -213,6 +214,7 @@ export const detectionOperations: readonly Operation[] = [
     access: 'read',
     params: uuidParams,
     answer: detector,
+    entityTag: true,
     errors: ['not_found'],
   },
   {
