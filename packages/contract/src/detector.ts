@@ -118,6 +118,9 @@ export interface VectorProfile {
   bps: number;
   peak_pps: number;
   peak_bps: number;
+  /** What is usual of this vector at this hour, by what was learned of the destination. Absent: it is not known; 0: none is. */
+  baseline_pps?: number;
+  baseline_bps?: number;
   /** Samples that the profile was made of. */
   samples: number;
   protocols: Share<number>[];
