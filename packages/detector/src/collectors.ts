@@ -43,6 +43,8 @@ export interface CollectorsHost {
   readonly isLinked: () => boolean;
   /** `gained`: there is something in the share that was not ours. */
   readonly shareChanged: (gained: boolean) => void;
+  /** Another detector has told of attacks that are in the share. */
+  readonly attacksHeard: () => void;
 }
 
 type Overflow = CollectorStatus['overflow'];
@@ -115,8 +117,12 @@ export function joinCollectors(config: DetectorConfig, host: CollectorsHost): Co
     if (present !== undefined) bus.send({ type: 'settings', settings: present });
   };
   bus.onNews((message) => {
-    if (message.type === 'attacks') shared.heard(message);
-    else if (message.type === 'farewell') watch.left(message.name);
+    if (message.type === 'attacks') {
+      shared.heard(message);
+      // Said a moment before the share was handed over, or by one that does not know yet that it was.
+      if (message.ongoing.some(({ dst }) => isIn(seat.share, dst))) host.attacksHeard();
+    }
+    if (message.type === 'farewell') watch.left(message.name);
   });
   connection.onConnection((connected) => connected && tellSettings());
   const seat = takeSeat({

@@ -53,12 +53,17 @@ async function startDetecting(config: DetectorConfig): Promise<DetectorHandle> {
   let present: DetectorSettings | undefined;
   let isStarting = true;
 
-  const shareChanged = (gained: boolean): void => {
+  const attacksHeard = (): void => {
     if (present !== undefined) detection?.settings(collectors.completed(present));
+  };
+  const shareChanged = (gained: boolean): void => {
+    attacksHeard();
     detection?.shareChanged();
     // What is usual there was learnt by somebody else; at the start it is told anyway.
     if (gained && !isStarting) link?.refresh();
     isStarting = false;
+    // Whoever looks at it sees at once who has what.
+    link?.account(collectors.exporters);
   };
   const collectors: Collectors =
     config.role === 'detect'
@@ -67,6 +72,7 @@ async function startDetecting(config: DetectorConfig): Promise<DetectorHandle> {
           isInformed: () => present !== undefined,
           isLinked: () => link?.connected ?? false,
           shareChanged,
+          attacksHeard,
         })
       : await startOwnCollector(config);
   const { bus } = collectors;
@@ -86,6 +92,9 @@ async function startDetecting(config: DetectorConfig): Promise<DetectorHandle> {
     report({ attacks, baselines }) {
       // The others first: what is lost with this process is taken over from them.
       collectors.attacks(attacks);
+      for (const { id, dst, phase } of attacks) {
+        if (phase !== 'changed') logger.info({ attack: id, dst }, `an attack has ${phase}`);
+      }
       link?.attacks(attacks);
       link?.baselines(baselines);
     },

@@ -27,10 +27,12 @@ export class Members {
     return this.#others.size;
   }
 
-  heard(name: string, { ready, linked }: Member, nowMs: number): void {
-    if (name === this.#name) return;
-    if (!this.#others.has(name) && this.#others.size >= mostMembers) return;
+  /** Whether it says something that was not known. */
+  heard(name: string, { ready, linked }: Member, nowMs: number): boolean {
+    const known = this.#others.get(name);
+    if (name === this.#name || (known === undefined && this.#others.size >= mostMembers)) return false;
     this.#others.set(name, { ready, linked, heardMs: nowMs });
+    return known?.ready !== ready || known.linked !== linked;
   }
 
   left(name: string): void {

@@ -4,7 +4,7 @@
  */
 import type { NatsDetectorBus } from '../bus/nats.ts';
 import type { BusConnection } from '../bus/nats-connection.ts';
-import { GONE_MILLISECONDS, Members, SIGN_MILLISECONDS } from './members.ts';
+import { GONE_MILLISECONDS, type Member, Members, SIGN_MILLISECONDS } from './members.ts';
 
 export interface SeatOptions {
   readonly bus: NatsDetectorBus;
@@ -30,7 +30,9 @@ export interface Seat {
 
 /** Others have shown life by then, and told what they know. */
 const settleMilliseconds = 1_500;
-const tickMilliseconds = 250;
+const tickMilliseconds = 100;
+/** What is lost is let go at once, what is gained taken so much later: by then whoever had it has let go, and told what it knew. */
+const handoverMilliseconds = 300;
 /** A link that comes back sooner moves nothing. */
 const unlinkedMilliseconds = 5_000;
 
@@ -38,11 +40,15 @@ export function takeSeat(options: SeatOptions): Seat {
   const { bus, connection, detector, now } = options;
   const members = new Members(detector);
   let share: ReadonlySet<number> = new Set();
+  let due: ReadonlySet<number> = new Set();
+  let dueSince = now();
   let settledAt = now() + settleMilliseconds;
   let tickedAt = now();
   let toldAt = Number.NEGATIVE_INFINITY;
   let linkedAt = Number.NEGATIVE_INFINITY;
   let cutAt = now();
+  /** What the others were told of this one last. */
+  let told: Member = { ready: false, linked: false };
 
   const beginAnew = (): void => {
     settledAt = now() + settleMilliseconds;
@@ -57,12 +63,21 @@ export function takeSeat(options: SeatOptions): Seat {
     options.changed(share, gained);
     bus.listen(share);
   };
+  /** What is to be ours by what is known now. */
+  const review = (next: ReadonlySet<number>): void => {
+    if (!isSame(next, due)) {
+      due = next;
+      dueSince = now();
+      hold(new Set([...share].filter((partition) => next.has(partition))));
+    }
+    if (now() - dueSince >= handoverMilliseconds) hold(due);
+  };
   const tick = (): void => {
     const nowMs = now();
     const stoodStill = nowMs - tickedAt > GONE_MILLISECONDS;
     tickedAt = nowMs;
     if (!connection.connected) {
-      if (nowMs - cutAt > GONE_MILLISECONDS) hold(new Set());
+      if (nowMs - cutAt > GONE_MILLISECONDS) review(new Set());
       return;
     }
     if (stoodStill) beginAnew();
@@ -71,11 +86,13 @@ export function takeSeat(options: SeatOptions): Seat {
       ready: nowMs >= settledAt && options.isInformed(),
       linked: nowMs - linkedAt <= unlinkedMilliseconds,
     };
-    if (stoodStill || nowMs - toldAt >= SIGN_MILLISECONDS - tickMilliseconds / 2) {
+    const isNews = own.ready !== told.ready || own.linked !== told.linked;
+    if (isNews || nowMs - toldAt >= SIGN_MILLISECONDS - tickMilliseconds / 2) {
       toldAt = nowMs;
+      told = own;
       bus.tell({ type: 'member', detector, ...own });
     }
-    hold(members.share(own, nowMs));
+    review(members.share(own, nowMs));
   };
   connection.onConnection((connected) => {
     if (!connected) {
@@ -89,7 +106,7 @@ export function takeSeat(options: SeatOptions): Seat {
   bus.onNews((message) => {
     switch (message.type) {
       case 'member':
-        members.heard(message.detector, message, now());
+        if (members.heard(message.detector, message, now()) && connection.connected) review(members.share(told, now()));
         return;
       case 'farewell':
         members.left(message.name);
@@ -112,4 +129,8 @@ export function takeSeat(options: SeatOptions): Seat {
       bus.tell({ type: 'farewell', name: detector });
     },
   };
+}
+
+function isSame(one: ReadonlySet<number>, other: ReadonlySet<number>): boolean {
+  return one.size === other.size && [...one].every((partition) => other.has(partition));
 }
