@@ -209,8 +209,7 @@ test('whatever is changed in a message, cut off or made up: it is refused or it 
 test('a few octets take no more memory than their kind of message may have', () => {
   const bomb = deflateRawSync(Buffer.alloc(65 << 20, 32));
   assert.ok(bomb.length < 100_000);
-  const settings = encode({ type: 'ask' })[1] as number;
-  for (const type of [settings, 4]) {
+  for (const type of [2, 4]) {
     const decoded = decode(Buffer.concat([Uint8Array.of(BUS_VERSION, type, 1), bomb]));
     assert.deepEqual(decoded, { ok: false, reason: 'malformed' });
   }

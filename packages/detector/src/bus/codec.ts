@@ -12,8 +12,9 @@ import { readSlotEnd, readSlotPart, writeSlotEnd } from './slot-codec.ts';
 
 /** Of the whole format; a message of another one is counted and passed over. */
 export const BUS_VERSION = 1;
-/** Of what was compressed, and of a text that was not. */
-const longestText = 64 << 20;
+/** Octets of what was compressed; settings hold all prefixes of an installation. */
+const longestText = 8 << 20;
+const longestSettings = 64 << 20;
 const compressedFrom = 1_024;
 
 export type Decoded =
@@ -158,7 +159,9 @@ export function decode(octets: Uint8Array): Decoded {
 function readText(type: TextType, body: Uint8Array): BusMessage {
   const packed = body.subarray(1);
   const isPacked = body[0] === 1;
-  const text = isPacked ? inflateRawSync(packed, { maxOutputLength: longestText }) : Buffer.from(packed);
+  const text = isPacked
+    ? inflateRawSync(packed, { maxOutputLength: type === 'settings' ? longestSettings : longestText })
+    : Buffer.from(packed);
   const value: unknown = JSON.parse(text.toString());
   if (!has(value, shapes[type])) throw new Malformed(`no message of type ${type}`);
   if (type !== 'settings') return { ...(value as object), type } as BusMessage;

@@ -43,6 +43,7 @@ export interface RigOptions {
   readonly collectors?: readonly string[];
   readonly limits?: TrafficLimits;
   readonly isOurs?: DetectionOptions['isOurs'];
+  readonly isCollectorAway?: DetectionOptions['isCollectorAway'];
   readonly baselines?: readonly BaselineEntry[];
   readonly startMs?: number;
   readonly seed?: number;
@@ -103,6 +104,7 @@ export class Rig {
         },
         log: { info: () => undefined, warn: (_fields, message) => this.warnings.push(message) },
         ...(options.isOurs !== undefined && { isOurs: options.isOurs }),
+        ...(options.isCollectorAway !== undefined && { isCollectorAway: options.isCollectorAway }),
       },
       options.limits ?? defaultLimits,
     );
