@@ -94,13 +94,33 @@ test('nobody can make it grow: whatever is told, 64 of each kind are kept to', (
   for (let slot = 0; slot < 100; slot++) {
     const keys = Array.from({ length: 64 }, (_, key) => [slot * 64 + key, 1] as const);
     profile.add(
-      part({ sourcePorts: keys, sources: keys.map(([key]) => [`s${key}`, 1]), distinctSources: 64 }),
+      part({
+        sourcePorts: keys,
+        sources: keys.map(([key]) => [`10.0.${key >> 8}.${key & 255}`, 1]),
+        distinctSources: 64,
+      }),
       slot * 100,
     );
   }
   const shares = profile.shares();
   assert.equal(shares.source_ports.length, 64);
   assert.equal(shares.sources.length, 64);
+});
+
+test('lengths are in order and those of packets, whatever is told of them', () => {
+  const length = fc.oneof(fc.integer({ min: -1, max: 200_000 }), fc.double());
+  const steps = fc.array(fc.tuple(fc.integer({ min: 0, max: 100_000 }), fc.integer({ min: 1, max: 50 })), {
+    maxLength: 5,
+  });
+  fc.assert(
+    fc.property(fc.array(fc.tuple(length, length, steps), { minLength: 1, maxLength: 4 }), (told) => {
+      const profile = new ProfileWindow(0);
+      for (const [shortest, longest, lengths] of told) profile.add(part({ shortest, longest, lengths }), 0);
+      const { min, p5, max } = profile.shares().length;
+      assert.ok(0 <= min && min <= p5 && p5 <= max && max <= 65_535, `${min} ${p5} ${max}`);
+      assert.ok([min, p5, max].every(Number.isInteger));
+    }),
+  );
 });
 
 test('of nothing there are no shares', () => {

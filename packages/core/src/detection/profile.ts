@@ -3,6 +3,8 @@
  * after half a minute, as attacks change their shape. Bounded whatever is told. Pure: time is an argument.
  */
 import type { Share, VectorProfile } from '@levee/contract/detector.ts';
+import { formatAddress, parseAddress } from '../net/address.ts';
+import { bounded, LONGEST_PACKET, MOST_COUNTED } from './bounds.ts';
 
 /** What one collector tells of one slot; `[key, samples]`, those with the most weight, not all. */
 export interface ProfilePart {
@@ -32,8 +34,17 @@ const sourceBits = 8192;
 const lengthStep = 16;
 const shorterShare = 0.05;
 
-const numberKinds = ['protocols', 'sourcePorts', 'destinationPorts', 'icmp', 'tcpFlags', 'lengths'] as const;
-type NumberKind = (typeof numberKinds)[number];
+/** The highest key that there is; what is above counts as that. */
+const highestKeys = {
+  protocols: 255,
+  sourcePorts: 65_535,
+  destinationPorts: 65_535,
+  icmp: 65_535,
+  tcpFlags: 255,
+  lengths: Math.floor(LONGEST_PACKET / lengthStep),
+} as const;
+type NumberKind = keyof typeof highestKeys;
+const numberKinds = Object.keys(highestKeys) as readonly NumberKind[];
 type Counts<K> = Map<K, number>;
 
 interface Generation {
@@ -49,7 +60,10 @@ interface Generation {
   toldSources: number;
 }
 
-export type ProfileShares = Omit<VectorProfile, 'vector' | 'pps' | 'bps' | 'peak_pps' | 'peak_bps' | 'destinations'>;
+export type ProfileShares = Omit<
+  VectorProfile,
+  'vector' | 'pps' | 'bps' | 'peak_pps' | 'peak_bps' | 'baseline_pps' | 'baseline_bps' | 'destinations'
+>;
 
 export class ProfileWindow {
   #current = newGeneration();
@@ -72,18 +86,23 @@ export class ProfileWindow {
       this.#sinceMs = nowMs;
     }
     const to = this.#current;
-    for (const kind of numberKinds) addCounts(to.numbers[kind], part[kind]);
+    for (const kind of numberKinds) {
+      const highest = highestKeys[kind];
+      const counts = part[kind].map(([key, count]) => [Math.floor(bounded(key, highest)), count] as const);
+      addCounts(to.numbers[kind], counts);
+    }
     addCounts(to.sources, part.sources);
     addCounts(to.entries, part.entries);
     for (const [source] of part.sources) setBit(to.seen, hash(source) % sourceBits);
     if (part.samples > 0) {
-      to.shortest = Math.min(to.shortest, part.shortest);
-      to.longest = Math.max(to.longest, part.longest);
+      to.shortest = Math.min(to.shortest, Math.floor(bounded(part.shortest, LONGEST_PACKET)));
+      // Never below what is shortest, be it told so: of a slot, and so of all of them.
+      to.longest = Math.max(to.longest, to.shortest, Math.floor(bounded(part.longest, LONGEST_PACKET)));
     }
-    to.samples += part.samples;
-    to.laterFragments += part.laterFragments;
+    to.samples = added(to.samples, part.samples);
+    to.laterFragments = added(to.laterFragments, part.laterFragments);
     to.listedSources += part.sources.length;
-    to.toldSources += Math.max(part.distinctSources, part.sources.length);
+    to.toldSources = added(to.toldSources, Math.max(bounded(part.distinctSources, MOST_COUNTED), part.sources.length));
   }
 
   shares(): ProfileShares {
@@ -93,7 +112,7 @@ export class ProfileWindow {
     const lengths = join(all.map(({ numbers }) => numbers.lengths));
     const min = Math.min(...all.map(({ shortest }) => shortest));
     const max = Math.max(...all.map(({ longest }) => longest));
-    const fragments = all.reduce((sum, { laterFragments }) => sum + laterFragments, 0);
+    const fragments = all.reduce((whole, { laterFragments }) => whole + laterFragments, 0);
     return {
       samples,
       protocols: of('protocols'),
@@ -101,9 +120,10 @@ export class ProfileWindow {
       destination_ports: of('destinationPorts'),
       icmp: of('icmp'),
       tcp_flags: of('tcpFlags'),
-      length: samples === 0 ? { min: 0, p5: 0, max: 0 } : { min, p5: lowLength(lengths, samples, min), max },
-      later_fragments: samples === 0 ? 0 : rounded(fragments / samples),
-      sources: top(join(all.map(({ sources }) => sources)), samples),
+      length:
+        samples === 0 ? { min: 0, p5: 0, max: 0 } : { min, p5: Math.min(lowLength(lengths, samples, min), max), max },
+      later_fragments: samples === 0 ? 0 : rounded(Math.min(1, fragments / samples)),
+      sources: top(join(all.map(({ sources }) => sources)), samples).filter(({ value }) => isCanonical(value)),
       distinct_sources: Math.min(samples, distinct(all)),
     };
   }
@@ -125,6 +145,15 @@ export function top<K extends string | number>(
     .sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1))
     .slice(0, most)
     .map(([value, count]) => ({ value, share: rounded(Math.min(1, count / whole)) }));
+}
+
+function added(of: number, more: number): number {
+  return Math.min(of + bounded(more, MOST_COUNTED), MOST_COUNTED);
+}
+
+function isCanonical(text: string): boolean {
+  const parsed = parseAddress(text);
+  return parsed.ok && formatAddress(parsed.address) === text;
 }
 
 function rounded(share: number): number {
@@ -154,7 +183,7 @@ function newGeneration(): Generation {
 }
 
 function addCounts<K>(to: Counts<K>, more: Iterable<readonly [K, number]>): void {
-  for (const [key, count] of more) to.set(key, (to.get(key) ?? 0) + count);
+  for (const [key, count] of more) to.set(key, added(to.get(key) ?? 0, count));
   if (to.size <= 2 * mostKeys) return;
   const kept = [...to].sort(([, x], [, y]) => y - x).slice(0, mostKeys);
   to.clear();

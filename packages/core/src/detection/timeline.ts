@@ -3,6 +3,7 @@
  * nobody takes is thinned from the oldest. Pure.
  */
 import type { TimelineEntry } from '@levee/contract/detector.ts';
+import { bounded, MOST_RATE } from './bounds.ts';
 
 const finePartMilliseconds = 600_000;
 const mostWaiting = 240;
@@ -65,8 +66,8 @@ export class Timeline {
 
 function entryOf({ at, seconds, packets, bytes, vectors }: Open): TimelineEntry {
   const rates = (amount: { packets: number; bytes: number }) => ({
-    pps: Math.round(amount.packets / seconds),
-    bps: Math.round((amount.bytes * 8) / seconds),
+    pps: Math.round(bounded(amount.packets / seconds, MOST_RATE)),
+    bps: Math.round(bounded((amount.bytes * 8) / seconds, MOST_RATE)),
   });
   return {
     at_ms: at,

@@ -3,11 +3,13 @@
  * figures and what is worth telling; when it begins is decided before it is made, when it ends by core's `hold.ts`.
  */
 import type { DetectedAttack, PacketSample, VectorProfile } from '@levee/contract/detector.ts';
+import { bounded, LONGEST_PACKET, MOST_COUNTED, MOST_RATE } from '@levee/core/detection/bounds.ts';
 import { endOf } from '@levee/core/detection/hold.ts';
-import { samplingNoise } from '@levee/core/detection/judge.ts';
+import { type Rates, samplingNoise } from '@levee/core/detection/judge.ts';
 import { type ProfilePart, ProfileWindow, top } from '@levee/core/detection/profile.ts';
 import { Timeline } from '@levee/core/detection/timeline.ts';
 import { TOTAL, vectors as vectorNames } from '@levee/core/detection/vector.ts';
+import type { Baselines } from './baselines.ts';
 import { type Traffic, WINDOW_SLOTS, WindowSums } from './traffic.ts';
 
 export type Threshold = DetectedAttack['threshold'];
@@ -35,6 +37,8 @@ interface AttackVector {
   samples: number;
   peakPps: number;
   peakBps: number;
+  /** At this hour, by what was learnt of days before; undefined: not known. */
+  usual: Rates | undefined;
   readonly profile: ProfileWindow;
   /** Samples by address, where the attack is on a subnet. */
   readonly destinations: Map<string, number>;
@@ -51,6 +55,10 @@ const aliveSamples = 4;
 const mostPacketSamples = 100;
 const mostDestinations = 256;
 const mostEntries = 16;
+/** `exporter/interface`, or an exporter alone; the interface has 32 bits. */
+const isEntry = /^[\w.:-]{1,100}(?:\/\d{1,9})?$/;
+/** Packets that one sampled packet may stand for. */
+const mostScale = 2 ** 32;
 
 const sums = new WindowSums();
 
@@ -107,6 +115,7 @@ export class Attack {
       samples: 0,
       peakPps: 0,
       peakBps: 0,
+      usual: undefined,
       profile,
       destinations: new Map(),
     });
@@ -120,7 +129,7 @@ export class Attack {
   }
 
   /** Once a slot. */
-  measure(traffic: Traffic, slotMs: number): void {
+  measure(traffic: Traffic, baselines: Baselines, slotMs: number): void {
     const endMs = slotMs + slotMilliseconds;
     traffic.align(this.destination);
     this.#countSlot(traffic, traffic.slot, slotMs);
@@ -138,6 +147,7 @@ export class Attack {
         each.samples = sums.samples;
         each.peakPps = Math.max(each.peakPps, each.pps);
         each.peakBps = Math.max(each.peakBps, each.bps);
+        each.usual = baselines.usual(traffic.baselines[key] as number);
         this.#stayAlive(traffic, key, each, endMs);
       }
       if (!this.#isInAll(each.vector)) continue;
@@ -172,7 +182,7 @@ export class Attack {
   }
 
   keepSamples(packets: readonly PacketSample[]): void {
-    const all = [...this.#packetSamples, ...packets];
+    const all = [...this.#packetSamples, ...packets.map(boundedSample)];
     // Spread over all of them rather than the first ones.
     const step = Math.max(1, all.length / mostPacketSamples);
     this.#packetSamples = [];
@@ -232,11 +242,11 @@ export class Attack {
       started_ms: this.startedMs,
       detected_ms: this.detectedMs,
       ...(endedMs !== undefined && { ended_ms: endedMs }),
-      measured: { at_ms: this.#atMs, pps: Math.round(this.#pps), bps: Math.round(this.#bps) },
-      packets: Math.round(this.packets),
-      bytes: Math.round(this.bytes),
-      sampled: Math.round(this.sampled),
-      threshold: this.threshold,
+      measured: { at_ms: this.#atMs, pps: told(this.#pps), bps: told(this.#bps) },
+      packets: told(this.packets, MOST_COUNTED),
+      bytes: told(this.bytes, MOST_COUNTED),
+      sampled: told(this.sampled, MOST_COUNTED),
+      threshold: boundedThreshold(this.threshold),
       profile: [...this.vectors.values()].map(profileOf),
       timeline: this.#timeline.take(phase === 'ended'),
       packet_samples: packetSamples,
@@ -290,15 +300,15 @@ export class Attack {
     for (const { vector, profile } of this.vectors.values()) {
       if (!this.#isInAll(vector)) continue;
       for (const [entry, samples] of profile.entries()) {
+        if (!isEntry.test(entry)) continue;
         counts.set(entry, (counts.get(entry) ?? 0) + samples);
         whole += samples;
       }
     }
     return top(counts, whole, mostEntries).map(({ value, share }) => {
       const slash = value.lastIndexOf('/');
-      const told = slash < 0 ? Number.NaN : Number(value.slice(slash + 1));
-      const exporter = slash < 0 ? value : value.slice(0, slash);
-      return Number.isInteger(told) && told >= 0 ? { exporter, interface: told, share } : { exporter, share };
+      if (slash < 0) return { exporter: value, share };
+      return { exporter: value.slice(0, slash), interface: Number(value.slice(slash + 1)), share };
     });
   }
 }
@@ -313,15 +323,35 @@ function differs(now: number, told: number, by: number): boolean {
   return Math.abs(now - told) > by * Math.max(now, told);
 }
 
+function told(figure: number, most = MOST_RATE): number {
+  return Math.round(bounded(figure, most));
+}
+
+function boundedThreshold(threshold: Threshold): Threshold {
+  const { value, observed, baseline } = threshold;
+  return {
+    ...threshold,
+    value: told(value),
+    observed: told(observed),
+    ...(baseline !== undefined && { baseline: told(baseline) }),
+  };
+}
+
+function boundedSample(packet: PacketSample): PacketSample {
+  const length = Math.floor(bounded(packet.length, LONGEST_PACKET));
+  return { ...packet, scale: bounded(packet.scale, mostScale), length };
+}
+
 function profileOf(each: AttackVector): VectorProfile {
   let whole = 0;
   for (const samples of each.destinations.values()) whole += samples;
   return {
     vector: vectorNames[each.vector] as string,
-    pps: Math.round(each.pps),
-    bps: Math.round(each.bps),
-    peak_pps: Math.round(each.peakPps),
-    peak_bps: Math.round(each.peakBps),
+    pps: told(each.pps),
+    bps: told(each.bps),
+    peak_pps: told(each.peakPps),
+    peak_bps: told(each.peakBps),
+    ...(each.usual !== undefined && { baseline_pps: told(each.usual.pps), baseline_bps: told(each.usual.bps) }),
     ...each.profile.shares(),
     destinations: top(each.destinations, whole),
   };

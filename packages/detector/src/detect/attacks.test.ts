@@ -218,6 +218,13 @@ test('an attack that has ended here is not taken over from settings that were ol
   rig.change({ ongoing: [{ id, dst, vectors, started_ms, detected_ms }] });
   rig.run(40);
   assert.equal(rig.attacks.length, count);
+  // Settings that still have it a minute later: its end has not arrived.
+  for (let times = 0; times < 2; times++) rig.change({ ongoing: [{ id, dst, vectors, started_ms, detected_ms }] });
+  const again = rig.attacks.slice(count);
+  assert.deepEqual(
+    again.map((each) => [each.id, each.phase, each.ended_ms]),
+    [[id, 'ended', rig.phases('ended')[0]?.ended_ms]],
+  );
 });
 
 test('what is not of the share is left alone, and taken over when it is', () => {

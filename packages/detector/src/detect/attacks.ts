@@ -23,6 +23,8 @@ export const MOST_ATTACKS = 4_096;
 /** Ended ones that are remembered: for the hold of what comes back, and so as not to take them over again. */
 const mostEnded = 4_096;
 const slotMilliseconds = 250;
+/** Settings that are older than the answer to a report are so for less. */
+const endToldAgainMilliseconds = 30_000;
 const none = -1;
 const sums = new WindowSums();
 
@@ -48,7 +50,8 @@ export class Attacks {
   readonly #numbered: (Attack | undefined)[] = [];
   readonly #free: number[] = [];
   readonly #ended = new Map<string, EndedAttack>();
-  readonly #endedIds = new Set<string>();
+  /** When they ended, and when that was last told. */
+  readonly #endedIds = new Map<string, { readonly endedMs: number; toldMs: number }>();
 
   constructor(host: AttackHost) {
     this.#host = host;
@@ -74,7 +77,7 @@ export class Attacks {
 
   /** Begins, joins, measures and ends, after the slot's traffic was counted and examined. `sightedMs`: since when all is seen. */
   judge(findings: Findings, nowMs: number, sightedMs: number): void {
-    const { traffic } = this.#host;
+    const { traffic, baselines } = this.#host;
     const slotMs = this.#host.slotMs(traffic.slot);
     const begun = new Set<Attack>();
     // Subnets first: what is spread over them must not begin as attacks on a few of their addresses.
@@ -83,7 +86,7 @@ export class Attacks {
     countMembers(traffic, this.#byDestination.values());
     for (const attack of this.#byDestination.values()) {
       if (begun.has(attack)) attack.countBack(traffic, this.#host.slotMs);
-      attack.measure(traffic, slotMs);
+      attack.measure(traffic, baselines, slotMs);
     }
     for (const attack of begun) {
       for (const profile of this.#host.profilesOf(attack.dst)) attack.profile(profile.vector, profile, nowMs);
@@ -104,14 +107,14 @@ export class Attacks {
   takeOver(ongoing: readonly OngoingAttack[], isOurs: (destination: Prefix) => boolean, nowMs: number): void {
     const known = new Set([...this.#byDestination.values()].map(({ id }) => id));
     for (const each of ongoing) {
-      if (known.has(each.id) || this.#endedIds.has(each.id)) continue;
+      if (known.has(each.id) || this.#isEnded(each, nowMs)) continue;
       const read = parsePrefix(each.dst);
       if (!read.ok || !isOurs(read.prefix)) continue;
       const attack = this.#adopted(each, formatPrefix(read.prefix), nowMs);
       const row = this.#byDestination.has(attack.dst) ? none : this.#rowOf(read.prefix);
       if (row !== none && each.told === undefined) attack.threshold = this.#thresholdOf(attack, row);
       if (row === none || attack.vectors.size === 0 || !this.#keep(attack, row)) {
-        this.#remember(attack, nowMs);
+        this.#remember(attack, nowMs, nowMs);
         this.#host.tell(attack.report('ended', nowMs, Math.max(nowMs, attack.startedMs)));
       }
     }
@@ -354,14 +357,25 @@ export class Attacks {
 
   #end(attack: Attack, endedMs: number, nowMs: number): void {
     this.#host.tell(attack.report('ended', nowMs, endedMs));
-    this.#remember(attack, endedMs);
+    this.#remember(attack, endedMs, nowMs);
     this.#drop(attack);
   }
 
-  #remember({ id, dst, holdMilliseconds }: Attack, endedMs: number): void {
+  /** One that goes on elsewhere although its end was told long ago: the word was lost, or refused, and is said again. */
+  #isEnded(ongoing: OngoingAttack, nowMs: number): boolean {
+    const ended = this.#endedIds.get(ongoing.id);
+    if (ended === undefined) return false;
+    if (nowMs - ended.toldMs >= endToldAgainMilliseconds) {
+      ended.toldMs = nowMs;
+      this.#host.tell(this.#adopted(ongoing, ongoing.dst, nowMs).report('ended', nowMs, ended.endedMs));
+    }
+    return true;
+  }
+
+  #remember({ id, dst, holdMilliseconds }: Attack, endedMs: number, nowMs: number): void {
     this.#ended.delete(dst);
     this.#ended.set(dst, { endedMs, holdMilliseconds });
-    this.#endedIds.add(id);
+    this.#endedIds.set(id, { endedMs, toldMs: nowMs });
     for (const kept of [this.#ended, this.#endedIds]) {
       if (kept.size > mostEnded) kept.delete(kept.keys().next().value as string);
     }

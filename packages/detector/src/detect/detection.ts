@@ -3,6 +3,7 @@
  * and until when is decided by what it calls. Never reads flows, sends nothing to the control plane itself.
  */
 import type { BaselineEntry, DetectedAttack, DetectorSettings } from '@levee/contract/detector.ts';
+import { bounded, MOST_COUNTED } from '@levee/core/detection/bounds.ts';
 import { formatPrefix } from '@levee/core/net/prefix-text.ts';
 import {
   AGGREGATE_ONLY,
@@ -222,9 +223,9 @@ class RunningDetection implements Detection {
         d,
         tag,
         vectors[row] as number,
-        packets[row] as number,
-        bytes[row] as number,
-        samples[row] as number,
+        bounded(packets[row] as number, MOST_COUNTED),
+        bounded(bytes[row] as number, MOST_COUNTED),
+        bounded(samples[row] as number, MOST_COUNTED),
         slot,
       );
     }

@@ -119,6 +119,16 @@ test('one attack that is not understood does not keep the others back', async ()
   assert.deepEqual(told(control), ['a started', 'b started']);
 });
 
+test('an end whose profile is not understood is told without it', async () => {
+  const control = await controlPlane();
+  control.answer = ({ attacks }) => (attacks.some(({ entries }) => entries.length > 0) ? 400 : 200);
+  const { link: linked } = link([control.address]);
+  const ended = { ...attack('a', 'ended'), entries: [{ exporter: 'e1', share: 1 }] };
+  linked.attacks([attack('a'), ended, attack('b')]);
+  await linked.idle();
+  assert.deepEqual(told(control).toSorted(), ['a ended', 'a started', 'b started']);
+});
+
 test('figures that are not understood cost no attack', async () => {
   const control = await controlPlane();
   control.answer = ({ exporters }) => (exporters === undefined ? 200 : 400);

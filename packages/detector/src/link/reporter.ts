@@ -105,10 +105,12 @@ export function createReporter(options: ReporterOptions): Reporter {
       if (exporters === told) exporters = undefined;
     }
     if (outcome.status === 200 || (isMalformed && isAlone)) {
-      waiting.settled();
       if (isMalformed) {
-        logger.error({ reason: outcome.body, attack: attacks[0]?.id }, 'a report was refused and is not repeated');
+        // That it is attacked, or no longer, matters more than by what: nothing may go on because its end was refused.
+        const becomes = waiting.bared() ? 'is told without what the attack looks like' : 'is not repeated';
+        logger.error({ reason: outcome.body, attack: attacks[0]?.id }, `a report was refused and ${becomes}`);
       } else {
+        waiting.settled();
         tellRefused(outcome.body);
         if (waiting.size === 0) most = MOST_ATTACKS;
       }

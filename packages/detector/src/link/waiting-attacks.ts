@@ -14,6 +14,8 @@ export interface WaitingAttacks {
   settled(): void;
   /** What was taken has not been answered: it comes again with the next `take`. */
   returned(): void;
+  /** What was taken is not understood: it comes once more, without what it looks like. False: it was so already, and is given up. */
+  bared(): boolean;
 }
 
 export interface WaitingLimits {
@@ -91,7 +93,21 @@ export function createWaitingAttacks(lost: (attack: DetectedAttack) => void, lim
       waiting = [...taken, ...waiting];
       taken = [];
     },
+    bared() {
+      const rich = taken.filter((each) => !isBare(each));
+      waiting = [...rich.map(bareOf), ...waiting];
+      taken = [];
+      return rich.length > 0;
+    },
   };
+}
+
+function isBare({ profile, timeline, packet_samples, entries }: DetectedAttack): boolean {
+  return profile.length + timeline.length + packet_samples.length + entries.length === 0;
+}
+
+function bareOf(attack: DetectedAttack): DetectedAttack {
+  return { ...attack, profile: [], timeline: [], packet_samples: [], entries: [] };
 }
 
 function mergedWith(former: DetectedAttack, later: DetectedAttack): DetectedAttack {

@@ -2,17 +2,19 @@
  * From what a detector sent to a report that can be recorded. A detector is authenticated, not trusted: everything is checked
  * and bounded here, and what is not named here goes no further.
  */
-import type {
-  BaselineEntry,
-  DetectedAttack,
-  DetectorReport,
-  ExporterStatus,
-  PacketSample,
-  SamplesAnswer,
-  Share,
-  TimelineEntry,
-  VectorProfile,
+import {
+  type BaselineEntry,
+  type DetectedAttack,
+  type DetectorReport,
+  type ExporterStatus,
+  MOST_SAMPLING_RATE,
+  type PacketSample,
+  type SamplesAnswer,
+  type Share,
+  type TimelineEntry,
+  type VectorProfile,
 } from '@levee/contract/detector.ts';
+import { MOST_RATE } from '@levee/core/detection/bounds.ts';
 import { vectors } from '@levee/core/detection/vector.ts';
 import { formatAddress, parseAddress } from '@levee/core/net/address.ts';
 import { formatPrefix, parsePrefix } from '@levee/core/net/prefix-text.ts';
@@ -50,7 +52,7 @@ const MOST_SHARES = 64;
 const HEADER_CHARACTERS = 172;
 
 const vector = oneOf(vectors);
-const rate = numberFrom(0, 1e15);
+const rate = numberFrom(0, MOST_RATE);
 
 /** Canonical address or subnet. */
 const destination: Read<string> = (value, field) => {
@@ -212,7 +214,7 @@ const exporter: Read<ExporterStatus> = (value, field) => {
     datagrams_per_second: rate(each.datagrams_per_second, at('datagrams_per_second')),
     records_per_second: rate(each.records_per_second, at('records_per_second')),
     templates: counted(each.templates, at('templates')),
-    sampling_rate: optional(numberFrom(0, 0xffff_ffff))(each.sampling_rate, at('sampling_rate')),
+    sampling_rate: optional(numberFrom(0, MOST_SAMPLING_RATE))(each.sampling_rate, at('sampling_rate')),
     dropped: recordOf(64, counted)(each.dropped, at('dropped')),
     lost: counted(each.lost, at('lost')),
   });
