@@ -130,7 +130,7 @@ test('ExaBGP announces through `levee exabgp` what was asked, tells a control pl
     new Map(routes.map(({ key, content }) => [key, content] as const).sort()),
   );
   assert.equal(await bird.flowCount(), wanted.length);
-  const gone = await second.withdraw(routes.map(({ key }) => key));
+  const gone = await second.withdraw(routes);
   assert.ok(gone.ok);
   await waitUntil(
     async () => (await bird.flowCount()) === 0 && (await bird.blackholes()).length === 0,

@@ -214,7 +214,7 @@ export const settings = {
     gobgpAddress,
     undefined,
     ['serve'],
-    'The gobgpd through which flowrules are announced, by its gRPC interface: `unix:/run/gobgp/gobgp.sock` or `host:port`. It speaks without TLS and asks nobody who they are: a unix socket, or an address that others cannot reach. Without a BGP speaker flowrules are shown and announced nowhere.',
+    'The gobgpd through which flowrules are announced, by its gRPC interface: `unix:/run/gobgp/gobgp.sock` or `host:port`. It speaks without TLS and asks nobody who they are: a unix socket, or an address that others cannot reach; on another host only through a tunnel that encrypts (SSH, WireGuard). Without a BGP speaker flowrules are shown and announced nowhere.',
   ),
   bgpExabgp: setting(
     'bgp.exabgp',

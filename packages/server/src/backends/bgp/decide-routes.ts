@@ -7,6 +7,7 @@ import { type BgpRoute, compileRoute, type RouteKey, type RouteOptions } from '@
 import { parseFlowrule } from '@levee/core/flowspec/parse-flowrule.ts';
 import { parsePrefix } from '@levee/core/net/prefix-text.ts';
 import type { Refusal, RowAt, StoredFlowrule } from './announced-flowrules.ts';
+import type { WithdrawnRoute } from './port.ts';
 
 export interface SpeakerView {
   /** What the attributes of our routes say. */
@@ -23,10 +24,13 @@ export interface RouteDecisions {
   readonly announce: readonly (RowOfRoute & { readonly isNew: boolean })[];
   /** The speaker has them, and their rows do not say so yet. */
   readonly confirm: readonly RowAt[];
-  readonly withdraw: readonly RouteKey[];
+  /** Never one that another program announces. */
+  readonly withdraw: readonly WithdrawnRoute[];
   /** Rows that are free of the speaker when all withdrawals are done. */
   readonly free: readonly RowAt[];
   readonly refuse: readonly Refusal[];
+  /** Some are refused for as long as another program announces their routes. */
+  readonly areBlocked: boolean;
 }
 
 /** `rows`: ascending by position. `isWhole`: they are all there are, so that every other route of ours is to go. */
@@ -41,29 +45,40 @@ export function decideRoutes(
   const refuse: Refusal[] = [];
   const free: RowAt[] = [];
   const ownerOf = new Map<RouteKey, string>();
-  const spare = new Set<RouteKey>(isWhole ? ours.keys() : []);
+  const spare = new Map<RouteKey, WithdrawnRoute>();
+  let areBlocked = false;
+  if (isWhole) for (const key of ours.keys()) spare.set(key, { key });
   for (const row of rows) {
-    const compiled = compileStored(row, options);
+    const judged = compileStored(row, options);
     if (!row.wanted) {
       if (row.applied) free.push(row);
-      if (row.applied && compiled.ok) spare.add(compiled.route.key);
+      if (row.applied && judged.route !== undefined) spare.set(judged.route.key, judged.route);
       continue;
     }
-    const reason = compiled.ok ? whyNot(compiled.route.key, ownerOf, foreign) : compiled.reason;
-    if (!compiled.ok || reason !== undefined) {
-      if (compiled.ok && row.applied && !ownerOf.has(compiled.route.key)) spare.add(compiled.route.key);
+    const reason = judged.unfit ?? whyNot(judged.route.key, ownerOf, foreign);
+    if (judged.unfit !== undefined || reason !== undefined) {
+      if (row.applied && judged.route !== undefined) spare.set(judged.route.key, judged.route);
+      if (reason === blocked) areBlocked = true;
       refuse.push({ uuid: row.uuid, position: row.position, reason: reason ?? '' });
       continue;
     }
-    const { route } = compiled;
+    const { route } = judged;
     ownerOf.set(route.key, row.uuid);
     if (ours.get(route.key) !== route.content) {
       announce.push({ uuid: row.uuid, position: row.position, route, isNew: !row.confirmed });
     } else if (!row.confirmed || row.failure !== null) confirm.push(row);
   }
-  const withdraw = [...spare].filter((key) => !ownerOf.has(key));
-  return { announce, confirm, withdraw, free, refuse };
+  const withdraw = [...spare.values()].filter(({ key }) => !ownerOf.has(key) && !foreign.has(key));
+  return { announce, confirm, withdraw, free, refuse, areBlocked };
 }
+
+/** What the speaker is to be asked of before anything is decided on these rows. */
+export function keysOf(rows: readonly StoredFlowrule[], options: RouteOptions): RouteKey[] {
+  return [...new Set(rows.flatMap((row) => compileStored(row, options).route?.key ?? []))];
+}
+
+const blocked =
+  'Another program announces the same route through the BGP speaker, and ours would replace it: it is announced once the other is gone.';
 
 function whyNot(
   key: RouteKey,
@@ -72,18 +87,19 @@ function whyNot(
 ): string | undefined {
   const owner = ownerOf.get(key);
   if (owner !== undefined) return `The flowrule ${owner} is the same route.`;
-  if (foreign.has(key))
-    return 'Another program announces the same route through the BGP speaker; ours would replace it.';
-  return undefined;
+  return foreign.has(key) ? blocked : undefined;
 }
 
-type Judged = ReturnType<typeof compileRoute>;
+/** `unfit`: why it must not be announced. A route beside it is there to be withdrawn. */
+type Judged =
+  | { readonly route: BgpRoute; readonly unfit?: undefined }
+  | { readonly route?: BgpRoute; readonly unfit: string };
 
 function compileStored(row: StoredFlowrule, options: RouteOptions): Judged {
   const parsed = parseFlowrule(row.fields);
   if (!parsed.ok) {
     const [first] = parsed.problems;
-    return { ok: false, reason: `What is stored is no flowrule: ${first?.message ?? 'it cannot be read'}.` };
+    return { unfit: `What is stored is no flowrule: ${first?.message ?? 'it cannot be read'}.` };
   }
   const { dst } = parsed.flowrule;
   const stored = parsePrefix(row.dst);
@@ -92,10 +108,10 @@ function compileStored(row: StoredFlowrule, options: RouteOptions): Judged {
     stored.prefix.family === dst.family &&
     stored.prefix.length === dst.length &&
     stored.prefix.value === dst.value;
-  if (!isSame) return { ok: false, reason: 'The destination that is stored is not the one of the rule.' };
-  // What is to be withdrawn may be outside by now.
-  if (row.wanted && !row.isProtected) {
-    return { ok: false, reason: `No provider of this installation holds ${parsed.canonical.dst}.` };
-  }
-  return compileRoute(parsed.flowrule, options);
+  if (!isSame) return { unfit: 'The destination that is stored is not the one of the rule.' };
+  const compiled = compileRoute(parsed.flowrule, options);
+  if (!compiled.ok) return { unfit: compiled.reason };
+  const { route } = compiled;
+  if (row.isProtected) return { route };
+  return { route, unfit: `No provider of this installation holds ${parsed.canonical.dst}.` };
 }

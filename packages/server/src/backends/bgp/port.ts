@@ -21,7 +21,7 @@ export interface RoutesListed {
   readonly ok: true;
   /** Ours, by our mark: what their attributes say (core's `routeContent`). */
   readonly ours: ReadonlyMap<RouteKey, string>;
-  /** Announced through the same speaker by others: ours would replace them. */
+  /** Announced through the same speaker by others: ours would replace them, and a withdrawal take them away. */
   readonly foreign: ReadonlySet<RouteKey>;
 }
 
@@ -31,6 +31,9 @@ export interface SpeakerPeer {
   readonly established: boolean;
 }
 
+/** As it was compiled, where that is known. */
+export type WithdrawnRoute = BgpRoute | { readonly key: RouteKey };
+
 /** One connection to a speaker that runs. Whatever it was told is gone from a speaker that was started again. */
 export interface SpeakerSession {
   /** Of the program or its interface, for the operator. */
@@ -38,9 +41,9 @@ export interface SpeakerSession {
   /** In batches. Those that it has already are replaced. Never throws. */
   announce(routes: readonly BgpRoute[]): Promise<RoutesTaken | SpeakerTrouble>;
   /** One that it has not is no failure. Never throws. */
-  withdraw(keys: readonly RouteKey[]): Promise<RoutesTaken | SpeakerTrouble>;
-  /** Never throws. */
-  list(): Promise<RoutesListed | SpeakerTrouble>;
+  withdraw(routes: readonly WithdrawnRoute[]): Promise<RoutesTaken | SpeakerTrouble>;
+  /** As it is now: of these, or everything. Never throws. */
+  list(keys?: readonly RouteKey[]): Promise<RoutesListed | SpeakerTrouble>;
   /** Undefined: the speaker does not tell. */
   peers(): readonly SpeakerPeer[] | undefined;
   /** Resolves with a sentence when the session is of no more use; at once when the speaker goes. */

@@ -179,6 +179,61 @@ test('what others announce is left alone, and a flowrule with the same route is 
   await given.stop();
 });
 
+test('one that another program has replaced is left to it, as active rule, as withdrawn one and as changed one', async () => {
+  const given = await rig(40);
+  given.start();
+  const wanted = [1, 2].map((last) => fieldsOf(last));
+  const wantedBlackhole = { dst: '198.18.0.3', components: {}, action: 'blackhole' };
+  const uuids: string[] = [];
+  for (const fields of [...wanted, wantedBlackhole]) {
+    uuids.push(await seedFlowrule(given.database.pool, given.provider, { fields }));
+  }
+  given.wake();
+  await waitUntil(() => allActive(given), 'active');
+  const keys = [...given.speaker.routes.keys()];
+  const told = given.speaker.told.length;
+  for (const key of keys) given.speaker.replace(key);
+  const failed = async () =>
+    (await readFlowrules(given.database.pool)).filter(
+      ({ failure, deleted }) => !deleted && failure?.startsWith('Another program'),
+    );
+  await waitUntil(async () => (await failed()).length === keys.length, 'all are refused');
+  await seedFlowruleDeletion(given.database.pool, uuids[0] ?? '');
+  given.wake();
+  await waitUntil(
+    async () => (await readFlowrules(given.database.pool)).every(({ deleted, applied }) => !deleted || !applied),
+    'the withdrawn one is free',
+  );
+  assert.deepEqual([...given.speaker.foreign].sort(), keys.sort());
+  assert.deepEqual(given.speaker.told.slice(told), []);
+  given.speaker.foreign.clear();
+  await waitUntil(() => given.speaker.routes.size === 2, 'the other two are announced again');
+  await waitUntil(async () => (await failed()).length === 0, 'and say so');
+  await given.stop();
+});
+
+test('what another program announced a moment ago is neither replaced nor withdrawn by the next change', async () => {
+  const given = await rig();
+  given.start();
+  const [fields, late] = [fieldsOf(1), fieldsOf(2)];
+  const uuid = await seedFlowrule(given.database.pool, given.provider, { fields });
+  given.wake();
+  await waitUntil(() => allActive(given), 'active');
+  given.speaker.foreign.add(keyOfFields(late));
+  given.speaker.replace(keyOfFields(fields));
+  const told = given.speaker.told.length;
+  await seedFlowruleDeletion(given.database.pool, uuid);
+  await seedFlowrule(given.database.pool, given.provider, { fields: late });
+  given.wake();
+  await waitUntil(async () => {
+    const [only, ...more] = await readFlowrules(given.database.pool);
+    return more.length === 0 && only?.failure?.startsWith('Another program') === true;
+  }, 'the one is gone, the other refused');
+  assert.deepEqual(given.speaker.told.slice(told), []);
+  assert.equal(given.speaker.foreign.size, 2);
+  await given.stop();
+});
+
 test('a speaker that refuses one rule takes all others, and the one heals when it takes it', async () => {
   const given = await rig(40);
   const [one, other] = [fieldsOf(1), fieldsOf(2)];

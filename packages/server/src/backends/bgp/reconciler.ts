@@ -33,6 +33,8 @@ export interface BgpReconciler {
 const lockEveryMilliseconds = 1_000;
 /** While the speaker is away: it has its routes back before its peers are. */
 const retryMilliseconds = 50;
+/** While another program announces routes that are wanted: nothing tells when it has withdrawn them. */
+const blockedMilliseconds = 2_000;
 /** That all is well, or still not, is noted so often. */
 const noteEveryMilliseconds = 10_000;
 /** From here on looking at everything is cheaper than at each. */
@@ -192,7 +194,9 @@ class Reconciler {
         await this.#away(kept.reason);
         return;
       }
-      if (isDue) this.#compareAt = Date.now() + this.#options.compareEveryMilliseconds;
+      const now = Date.now();
+      if (isDue) this.#compareAt = now + this.#options.compareEveryMilliseconds;
+      if (kept.areBlocked) this.#compareAt = Math.min(this.#compareAt, now + blockedMilliseconds);
       if (kept.hasWritten) this.#options.tail.wake();
     }
     await this.#well(session, keeper);

@@ -15,7 +15,7 @@ import {
   saveTaken,
   saveWithdrawn,
 } from './announced-flowrules.ts';
-import { decideRoutes, type RouteDecisions, type RowOfRoute } from './decide-routes.ts';
+import { decideRoutes, keysOf, type RouteDecisions, type RowOfRoute } from './decide-routes.ts';
 import type { SpeakerSession, SpeakerTrouble } from './port.ts';
 
 export interface RouteKeeper {
@@ -30,6 +30,8 @@ export interface Kept {
   readonly ok: true;
   /** Something was written to the change log. */
   readonly hasWritten: boolean;
+  /** Some wait for another program to withdraw its routes, which nobody tells of. */
+  readonly areBlocked: boolean;
 }
 
 export interface RouteCounts {
@@ -49,12 +51,12 @@ const atOnce = 2_000;
 
 export function createRouteKeeper({ pool, session, routes }: KeeperOptions): RouteKeeper {
   let ours = new Map<RouteKey, string>();
-  let foreign: ReadonlySet<RouteKey> = new Set();
+  let foreign = new Set<RouteKey>();
 
   async function bring(rows: readonly StoredFlowrule[], isWhole: boolean): Promise<Kept | SpeakerTrouble> {
     const decided = decideRoutes(rows, { ours, foreign }, routes, isWhole);
-    const { announce, withdraw } = decided;
-    const withdrawn = await withdrawAll(withdraw, decided);
+    const { announce, areBlocked } = decided;
+    const withdrawn = await withdrawAll(decided);
     if (!withdrawn.ok) return withdrawn;
     await saveTaken(pool, decided.confirm);
     // Those that were there before are noted already: a speaker that was started anew has them back at once.
@@ -71,17 +73,18 @@ export function createRouteKeeper({ pool, session, routes }: KeeperOptions): Rou
       await saveTaken(pool, sent.taken);
     }
     const written = [decided.confirm, decided.free, decided.refuse, fresh, lost.refusals];
-    return { ok: true, hasWritten: written.some(({ length }) => length > 0) };
+    return { ok: true, hasWritten: written.some(({ length }) => length > 0), areBlocked };
   }
 
-  async function withdrawAll(
-    keys: readonly RouteKey[],
-    { free, refuse }: RouteDecisions,
-  ): Promise<{ readonly ok: true } | SpeakerTrouble> {
-    if (keys.length > 0) {
-      const done = await session.withdraw(keys);
+  async function withdrawAll({
+    withdraw,
+    free,
+    refuse,
+  }: RouteDecisions): Promise<{ readonly ok: true } | SpeakerTrouble> {
+    if (withdraw.length > 0) {
+      const done = await session.withdraw(withdraw);
       if (!done.ok) return done;
-      for (const key of keys) if (!done.refused.has(key)) ours.delete(key);
+      for (const { key } of withdraw) if (!done.refused.has(key)) ours.delete(key);
       // It should not happen, and is found by the next comparison: until then their rows stay.
       if (done.refused.size > 0) return { ok: true };
     }
@@ -114,11 +117,23 @@ export function createRouteKeeper({ pool, session, routes }: KeeperOptions): Rou
       const listed = await session.list();
       if (!listed.ok) return listed;
       ours = new Map(listed.ours);
-      foreign = listed.foreign;
+      foreign = new Set(listed.foreign);
       return bring(await loadAll(pool), true);
     },
     async some(uuids) {
-      return bring(await loadSome(pool, uuids), false);
+      const rows = await loadSome(pool, uuids);
+      // Asked at each change: another program may have announced or withdrawn a route of these since the last comparison.
+      const keys = keysOf(rows, routes);
+      const listed = await session.list(keys);
+      if (!listed.ok) return listed;
+      for (const key of keys) {
+        const content = listed.ours.get(key);
+        if (content === undefined) ours.delete(key);
+        else ours.set(key, content);
+        if (listed.foreign.has(key)) foreign.add(key);
+        else foreign.delete(key);
+      }
+      return bring(rows, false);
     },
     get counts() {
       let blackhole = 0;

@@ -1,23 +1,28 @@
 /**
  * ExaBGP as a speaker: it runs `levee exabgp` as its process (relay.ts), which connects to the unix socket that is served
- * here. What it has is what the relay has announced since ExaBGP was started.
+ * here. What it has is what the relay has announced; one that was run anew remembers nothing of that, though ExaBGP has it
+ * all, so that whatever is to go is withdrawn whether it is known here or not.
  */
 import { chmodSync, rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { BgpRoute, RouteKey } from '@levee/core/flowspec/bgp-route.ts';
-import type { BgpSpeaker, RoutesTaken, SpeakerSession, SpeakerTrouble } from '../port.ts';
+import type { BgpSpeaker, RoutesTaken, SpeakerSession, SpeakerTrouble, WithdrawnRoute } from '../port.ts';
 import { routeCommands } from './command-text.ts';
 import { readLines } from './lines.ts';
-import type { FromRelay, RelayCommand, ToRelay } from './relay.ts';
+import { type RelayCommand, readFromRelay, routesALine, type ToRelay } from './relay-messages.ts';
 
 const answerMilliseconds = 30_000;
-const batchRoutes = 500;
 /** With its length: of 4.2, longer FlowSpec rules exhaust the stack, and the command is never answered. */
 const longestOctets = 239;
 
+interface Remembered {
+  readonly content: string;
+  readonly withdraw: string;
+}
+
 interface Relay {
   readonly socket: Socket;
-  readonly known: Map<RouteKey, { readonly content: string; readonly withdraw: string }>;
+  readonly known: Map<RouteKey, Remembered>;
   readonly ended: Promise<string>;
   send(commands: readonly RelayCommand[]): Promise<readonly string[] | undefined>;
 }
@@ -29,15 +34,26 @@ export function createExabgpSpeaker(socketPath: string): BgpSpeaker {
   let relay: Relay | undefined;
 
   function serve(): void {
-    rmSync(socketPath, { force: true });
+    try {
+      rmSync(socketPath, { force: true });
+    } catch (error) {
+      failure = `the socket cannot be served: ${(error as Error).message}`;
+      return;
+    }
     const opened = createServer((socket) => {
       // The newest is ExaBGP's present process.
-      receive(socket, (come) => {
-        relay?.socket.destroy();
-        relay = come;
-        void come.ended.then(() => {
-          if (relay === come) relay = undefined;
-        });
+      receive(socket, {
+        come(from) {
+          relay?.socket.destroy();
+          relay = from;
+          failure = undefined;
+          void from.ended.then(() => {
+            if (relay === from) relay = undefined;
+          });
+        },
+        isNone() {
+          failure = 'what came to the socket was no `levee exabgp`, and was closed';
+        },
       });
     });
     server = opened;
@@ -69,7 +85,13 @@ export function createExabgpSpeaker(socketPath: string): BgpSpeaker {
   };
 }
 
-function receive(socket: Socket, come: (relay: Relay) => void): void {
+interface Arrivals {
+  readonly come: (relay: Relay) => void;
+  /** It does not speak as a relay does, and is closed. */
+  readonly isNone: () => void;
+}
+
+function receive(socket: Socket, { come, isNone }: Arrivals): void {
   const { promise: ended, resolve: end } = Promise.withResolvers<string>();
   const waiting = new Map<number, (refused: readonly string[] | undefined) => void>();
   const known: Relay['known'] = new Map();
@@ -79,13 +101,24 @@ function receive(socket: Socket, come: (relay: Relay) => void): void {
     end("ExaBGP's process is gone.");
     for (const resolve of waiting.values()) resolve(undefined);
   });
-  readLines(socket, (line) => {
-    const message = JSON.parse(line) as FromRelay;
+  const refuse = () => {
+    isNone();
+    end('What is connected to the socket does not speak as `levee exabgp` does.');
+    socket.destroy();
+  };
+  const heard = (line: string) => {
+    if (socket.destroyed) return;
+    const message = readFromRelay(line);
+    if (message === undefined) {
+      refuse();
+      return;
+    }
     if (message.type === 'done') {
       waiting.get(message.id)?.(message.refused);
       return;
     }
     for (const [key, content, withdraw] of message.routes) known.set(key as RouteKey, { content, withdraw });
+    if (message.more) return;
     come({
       socket,
       known,
@@ -106,7 +139,8 @@ function receive(socket: Socket, come: (relay: Relay) => void): void {
         });
       },
     });
-  });
+  };
+  readLines(socket, heard, refuse);
 }
 
 const gone: SpeakerTrouble = { ok: false, reason: "ExaBGP's process does not answer." };
@@ -117,8 +151,8 @@ function sessionOf({ known, ended, send, socket }: Relay): SpeakerSession {
     taken: (command: RelayCommand) => void,
   ): Promise<RoutesTaken | SpeakerTrouble> {
     const refused = new Map<RouteKey, string>();
-    for (let from = 0; from < commands.length; from += batchRoutes) {
-      const batch = commands.slice(from, from + batchRoutes);
+    for (let from = 0; from < commands.length; from += routesALine) {
+      const batch = commands.slice(from, from + routesALine);
       const answer = await send(batch);
       if (answer === undefined) return gone;
       const not = new Set(answer);
@@ -146,20 +180,28 @@ function sessionOf({ known, ended, send, socket }: Relay): SpeakerSession {
         refused: new Map([...taken.refused, ...long.map(({ key }): [RouteKey, string] => [key, reason])]),
       };
     },
-    withdraw: (keys) =>
+    withdraw: (routes) =>
       inBatches(
-        keys.flatMap((key) => {
-          const route = known.get(key);
-          return route === undefined ? [] : [{ key, content: route.content, withdraw: route.withdraw }];
-        }),
+        routes.flatMap((route) => withdrawalOf(route, known.get(route.key))),
         ({ key }) => known.delete(key as RouteKey),
       ),
-    async list() {
+    async list(keys = [...known.keys()]) {
       if (socket.destroyed) return gone;
-      const ours = new Map([...known].map(([key, { content }]) => [key, content]));
+      const ours = new Map<RouteKey, string>();
+      for (const key of keys) {
+        const content = known.get(key)?.content;
+        if (content !== undefined) ours.set(key, content);
+      }
       return { ok: true, ours, foreign: new Set<RouteKey>() };
     },
     peers: () => undefined,
     close: () => void socket.destroy(),
   };
+}
+
+function withdrawalOf(route: WithdrawnRoute, known: Remembered | undefined): RelayCommand[] {
+  const { key } = route;
+  if (known !== undefined) return [{ key, ...known }];
+  if (!('nlri' in route) || route.nlri.length > longestOctets) return [];
+  return [{ key, content: route.content, withdraw: routeCommands(route).withdraw }];
 }

@@ -1,11 +1,12 @@
 /**
  * What an ExaBGP runs as its process: takes commands from the control plane over a unix socket, hands them to ExaBGP on
- * standard output and its answers back. It remembers what it announced for as long as ExaBGP lives, so that a control
+ * standard output and its answers back. It remembers what it announced for as long as it runs, so that a control
  * plane that comes back is told what there is. Never withdraws anything by itself: routes outlive the control plane.
  */
 import { connect, type Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import { readLines } from './lines.ts';
+import { type FromRelay, readToRelay, routesALine, type ToRelay } from './relay-messages.ts';
 
 export interface RelayOptions {
   readonly socketPath: string;
@@ -14,19 +15,6 @@ export interface RelayOptions {
   readonly output: Writable;
   readonly retryMilliseconds?: number;
 }
-
-/** One route: undefined `announce` withdraws it. */
-export interface RelayCommand {
-  readonly key: string;
-  readonly content: string;
-  readonly announce?: string | undefined;
-  readonly withdraw: string;
-}
-
-export type ToRelay = { readonly id: number; readonly commands: readonly RelayCommand[] };
-export type FromRelay =
-  | { readonly type: 'hello'; readonly routes: readonly (readonly [key: string, content: string, withdraw: string])[] }
-  | { readonly type: 'done'; readonly id: number; readonly refused: readonly string[] };
 
 const silenceMilliseconds = 10_000;
 
@@ -64,9 +52,24 @@ export async function runRelay({ socketPath, input, output, retryMilliseconds = 
     socket = opened;
     const send = (message: FromRelay) => void opened.write(`${JSON.stringify(message)}\n`);
     opened.once('connect', () => {
-      send({ type: 'hello', routes: [...routes].map(([key, { content, withdraw }]) => [key, content, withdraw]) });
+      const all = [...routes].map(([key, { content, withdraw }]) => [key, content, withdraw] as const);
+      let from = 0;
+      for (; from + routesALine < all.length; from += routesALine) {
+        send({ type: 'hello', routes: all.slice(from, from + routesALine), more: true });
+      }
+      send({ type: 'hello', routes: all.slice(from), more: false });
     });
-    readLines(opened, (line) => void execute(JSON.parse(line) as ToRelay).then(send));
+    const leave = () => void opened.destroy();
+    readLines(
+      opened,
+      (line) => {
+        const request = readToRelay(line);
+        // What serves the socket is no control plane: nothing of it is ExaBGP's.
+        if (request === undefined) leave();
+        else void execute(request).then(send);
+      },
+      leave,
+    );
     opened.on('error', () => {});
     opened.once('close', () => {
       if (!over) timer = setTimeout(open, retryMilliseconds);
@@ -74,12 +77,16 @@ export async function runRelay({ socketPath, input, output, retryMilliseconds = 
   }
 
   open();
-  readLines(input, (line) => {
-    heardAt = Date.now();
-    const text = line.trim();
-    if (text === 'done' || text.startsWith('{ "answer": "done"')) waiting.shift()?.(true);
-    else if (text === 'error' || text.startsWith('{ "answer": "error"')) waiting.shift()?.(false);
-  });
+  readLines(
+    input,
+    (line) => {
+      heardAt = Date.now();
+      const text = line.trim();
+      if (text === 'done' || text.startsWith('{ "answer": "done"')) waiting.shift()?.(true);
+      else if (text === 'error' || text.startsWith('{ "answer": "error"')) waiting.shift()?.(false);
+    },
+    () => lose(new Error('ExaBGP writes a line without an end')),
+  );
   // A command that makes ExaBGP stumble has no answer, and all that follow would be taken for another's.
   const watch = setInterval(() => {
     if (waiting.length > 0 && Date.now() - heardAt > silenceMilliseconds) lose(new Error('ExaBGP does not answer'));

@@ -9,7 +9,15 @@ import {
   type RouteKey,
   routeFamilies,
 } from '@levee/core/flowspec/bgp-route.ts';
-import type { BgpSpeaker, RoutesListed, RoutesTaken, SpeakerPeer, SpeakerSession, SpeakerTrouble } from '../port.ts';
+import type {
+  BgpSpeaker,
+  RoutesListed,
+  RoutesTaken,
+  SpeakerPeer,
+  SpeakerSession,
+  SpeakerTrouble,
+  WithdrawnRoute,
+} from '../port.ts';
 import { type Calls, openCalls } from './calls.ts';
 import {
   announcement,
@@ -19,6 +27,7 @@ import {
   listedPaths,
   listedPeer,
   listing,
+  prefixOfKey,
   watchedPeer,
   watchPeers,
   withdrawal,
@@ -134,7 +143,8 @@ class Session implements SpeakerSession {
     return { ok: true, refused: new Map([...taken.refused, ...long]) };
   }
 
-  withdraw(keys: readonly RouteKey[]): Promise<RoutesTaken | SpeakerTrouble> {
+  withdraw(routes: readonly WithdrawnRoute[]): Promise<RoutesTaken | SpeakerTrouble> {
+    const keys = routes.map(({ key }) => key);
     return this.#inBatches(
       keys.filter((key) => key.length - key.indexOf(' ') - 1 <= 2 * longestOctets),
       (batch) => withdrawal(this.#api, batch),
@@ -142,15 +152,20 @@ class Session implements SpeakerSession {
     );
   }
 
-  async list(): Promise<RoutesListed | SpeakerTrouble> {
+  /** FlowSpec has no lookup: a family of which something is asked is listed whole. */
+  async list(keys?: readonly RouteKey[]): Promise<RoutesListed | SpeakerTrouble> {
     const ours = new Map<RouteKey, string>();
     const foreign = new Set<RouteKey>();
+    const asked = keys && new Set(keys);
     for (const family of routeFamilies) {
-      const listed = await this.#calls.list(this.#path('ListPath'), listing(this.#api, family));
+      const some = keys?.filter((key) => key.startsWith(`${family} `));
+      if (some?.length === 0) continue;
+      const prefixes = family.startsWith('unicast') ? some?.map(prefixOfKey) : undefined;
+      const listed = await this.#calls.list(this.#path('ListPath'), listing(this.#api, family, prefixes));
       if (!listed.ok) return trouble(`gobgpd does not list its routes: ${listed.message}.`);
       for (const octets of listed.answers) {
         for (const { key, content, isFromPeer } of listedPaths(family, octets)) {
-          if (isFromPeer) continue;
+          if (isFromPeer || asked?.has(key) === false) continue;
           if (bearsMark(content, this.#mark)) ours.set(key, content);
           else foreign.add(key);
         }

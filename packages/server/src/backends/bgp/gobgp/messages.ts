@@ -5,6 +5,7 @@
 
 import type { RouteKey } from '@levee/core/flowspec/bgp-route.ts';
 import { afiSafiOf, type BgpRoute, type RouteFamily, routeContent, routeKey } from '@levee/core/flowspec/bgp-route.ts';
+import { formatAddress } from '@levee/core/net/address.ts';
 import type { SpeakerPeer } from '../port.ts';
 import { type DecodedMessage, decodeMessage, encodeMessage } from './protobuf.ts';
 
@@ -54,6 +55,16 @@ export function withdrawal(api: GobgpApi, keys: readonly RouteKey[]): Uint8Array
   return encodeMessage({ 1: api.globalTable, 3: paths });
 }
 
+/** As a unicast family is asked for it: `203.0.113.7/32`. */
+export function prefixOfKey(key: RouteKey): string {
+  const { family, nlri } = partsOfKey(key);
+  const [length = 0, ...address] = nlri;
+  const [bits, version] = family === 'unicast4' ? ([32, 4] as const) : ([128, 6] as const);
+  const octets = Buffer.alloc(bits / 8);
+  octets.set(address);
+  return `${formatAddress({ family: version, value: BigInt(`0x${octets.toString('hex')}`) })}/${length}`;
+}
+
 function partsOfKey(key: RouteKey): { family: RouteFamily; nlri: Uint8Array } {
   const at = key.indexOf(' ');
   const nlri = Buffer.from(key.slice(at + 1), 'hex');
@@ -61,9 +72,10 @@ function partsOfKey(key: RouteKey): { family: RouteFamily; nlri: Uint8Array } {
   return { family: key.slice(0, at) as RouteFamily, nlri };
 }
 
-/** ListPathRequest: the octets of everything in the global table. */
-export function listing(api: GobgpApi, family: RouteFamily): Uint8Array {
-  return encodeMessage({ 1: api.globalTable, 3: familyMessage(family), 7: true, 8: true, 9: true });
+/** ListPathRequest: the octets of what is in the global table; `prefixes`: of these alone, as FlowSpec cannot be asked. */
+export function listing(api: GobgpApi, family: RouteFamily, prefixes: readonly string[] = []): Uint8Array {
+  const asked = prefixes.map((prefix) => encodeMessage({ 1: prefix }));
+  return encodeMessage({ 1: api.globalTable, 3: familyMessage(family), 4: asked, 7: true, 8: true, 9: true });
 }
 
 export interface ListedPath {

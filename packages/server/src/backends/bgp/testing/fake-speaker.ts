@@ -5,8 +5,10 @@ import type { BgpSpeaker, SpeakerPeer, SpeakerSession, SpeakerTrouble } from '..
 export interface FakeSpeaker extends BgpSpeaker {
   /** What it has now: ours by key, with what their attributes say. */
   readonly routes: ReadonlyMap<RouteKey, string>;
-  /** Announced by others through it. */
+  /** Announced by others through it: it lets ours replace them, and be withdrawn, as gobgpd does. */
   readonly foreign: Set<RouteKey>;
+  /** Another program announces it instead. */
+  replace(key: RouteKey): void;
   /** Refused whenever they come. */
   readonly refuses: Set<RouteKey>;
   /** Every route ever announced or withdrawn, in order: `+ key`, `- key`. */
@@ -83,20 +85,23 @@ export function createFakeSpeaker(): FakeSpeaker {
             ({ key }) => key,
             ({ key, content }: BgpRoute) => {
               told.push(`+ ${key}`);
+              foreign.delete(key);
               routes.set(key, content);
             },
           ),
-        withdraw: (keys) =>
+        withdraw: (all) =>
           each(
-            keys,
-            (key) => key,
-            (key) => {
-              if (routes.delete(key)) told.push(`- ${key}`);
+            all,
+            ({ key }) => key,
+            ({ key }) => {
+              if (routes.delete(key) || foreign.delete(key)) told.push(`- ${key}`);
             },
           ),
-        async list() {
+        async list(keys) {
           await Promise.resolve();
-          return isOpen() ? { ok: true, ours: new Map(routes), foreign: new Set(foreign) } : away;
+          const isAsked = (key: RouteKey) => keys?.includes(key) !== false;
+          const ours = new Map([...routes].filter(([key]) => isAsked(key)));
+          return isOpen() ? { ok: true, ours, foreign: new Set([...foreign].filter(isAsked)) } : away;
         },
         peers: () => peers,
         close() {
@@ -108,6 +113,10 @@ export function createFakeSpeaker(): FakeSpeaker {
     },
     async close() {
       endAll();
+    },
+    replace(key) {
+      routes.delete(key);
+      foreign.add(key);
     },
     crash() {
       reachable = false;
