@@ -8,6 +8,9 @@
  * `POST samples` a `SamplesAnswer`. Times are milliseconds since 1970.
  */
 
+/** What one packet can stand for at most: as told by an exporter, set for one, and reported. */
+export const MOST_SAMPLING_RATE = 16_777_216;
+
 export interface DetectorHello {
   type: 'hello';
   detector: { uuid: string; name: string };

@@ -1,5 +1,6 @@
 /** Detection on the wire: policies, the exporters that telemetry comes from, detectors. An answer never holds a detector's key but once. */
 import Type from 'typebox';
+import { MOST_SAMPLING_RATE } from '../detector.ts';
 import { attackMitigations, count } from './attack.ts';
 import { inWords } from './in-words.ts';
 import { timestamp, uuid } from './object.ts';
@@ -181,7 +182,7 @@ const exporterSettings = {
     description: 'The address that its datagrams come from. Unique.',
     examples: ['192.0.2.1'],
   }),
-  sampling: Type.Union([Type.Enum(['auto', 'prescaled']), Type.Integer({ minimum: 1, maximum: 16_777_216 })], {
+  sampling: Type.Union([Type.Enum(['auto', 'prescaled']), Type.Integer({ minimum: 1, maximum: MOST_SAMPLING_RATE })], {
     description:
       '`auto`: as the exporter tells (its datagrams, or its options data); `prescaled`: its counts are multiplied already; ' +
       'a number: one packet of so many, whatever it tells.',

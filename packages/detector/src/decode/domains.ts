@@ -1,6 +1,6 @@
 /**
  * Owns what is remembered of exporters of NetFlow v9 and IPFIX: their observation domains, each with its templates, its sampling and
- * its sequence. Bounded: what is oldest makes room, of the exporter that asks for more.
+ * its sequence. Bounded: what has been silent longest makes room, of the exporter that asks for more; what is in use last.
  */
 import type { DecodeCounts } from '../flow-record.ts';
 import { type HeldSet, HeldSets } from './held-sets.ts';
@@ -10,12 +10,18 @@ import { SamplingMemory } from './sampling.ts';
 import { Sequence } from './sequence.ts';
 import type { Template } from './template.ts';
 
+/** A domain of so many datagrams, one of them not so long ago, gives its place only where all others are as busy. */
+const BUSY_DATAGRAMS = 16;
+const BUSY_MILLISECONDS = 10 * 60_000;
+
 export class Domain {
   readonly exporter: ExporterDomains;
   readonly key: number;
   readonly templates = new Map<number, Template>();
   readonly sampling = new SamplingMemory();
   readonly sequence = new Sequence();
+  datagrams = 0;
+  usedMs = 0;
   held: Map<number, HeldSet[]> | undefined = undefined;
 
   constructor(exporter: ExporterDomains, key: number) {
@@ -25,6 +31,7 @@ export class Domain {
 }
 
 export class ExporterDomains {
+  /** The one used longest ago first. */
   readonly domains = new Map<number, Domain>();
   /** The one defined longest ago first. */
   readonly templates = new Map<Template, Domain>();
@@ -54,20 +61,28 @@ export class DomainMemory {
   }
 
   /** `key`: the number that the exporter gave the domain, apart for NetFlow v9 and IPFIX. */
-  domain(exporter: ExporterDomains, key: number, counts: DecodeCounts): Domain {
-    if (exporter.last?.key === key) return exporter.last;
-    let found = exporter.domains.get(key);
-    if (found === undefined) {
+  domain(exporter: ExporterDomains, key: number, nowMs: number, counts: DecodeCounts): Domain {
+    const domain = exporter.last?.key === key ? exporter.last : this.#newest(exporter, key, nowMs, counts);
+    domain.datagrams += 1;
+    domain.usedMs = nowMs;
+    return domain;
+  }
+
+  #newest(exporter: ExporterDomains, key: number, nowMs: number, counts: DecodeCounts): Domain {
+    const { domains } = exporter;
+    let found = domains.get(key);
+    if (found !== undefined) {
+      domains.delete(key);
+    } else {
       const { mostDomains, mostDomainsPerExporter } = this.#limits;
-      const oldest = exporter.domains.values().next().value;
-      if (oldest !== undefined && (exporter.domains.size >= mostDomainsPerExporter || this.#domains >= mostDomains)) {
-        const evicted = this.#dropDomain(oldest);
+      if (domains.size >= mostDomainsPerExporter || this.#domains >= mostDomains) {
+        const evicted = this.#dropDomain(leastNeeded(domains.values(), nowMs));
         for (let each = 0; each < evicted; each += 1) countDropped(counts, 'template_evicted');
       }
       found = new Domain(exporter, key);
-      exporter.domains.set(key, found);
       this.#domains += 1;
     }
+    domains.set(key, found);
     exporter.last = found;
     return found;
   }
@@ -121,7 +136,8 @@ export class DomainMemory {
   }
 
   /** Returns how many templates went with it. */
-  #dropDomain(domain: Domain): number {
+  #dropDomain(domain: Domain | undefined): number {
+    if (domain === undefined) return 0;
     const templates = domain.templates.size;
     for (const id of domain.templates.keys()) this.withdraw(domain, id);
     this.held.drop(domain);
@@ -130,4 +146,14 @@ export class DomainMemory {
     this.#domains -= 1;
     return templates;
   }
+}
+
+/** Of those in the order of their use; undefined: there are none. */
+function leastNeeded(domains: Iterable<Domain>, nowMs: number): Domain | undefined {
+  let first: Domain | undefined;
+  for (const domain of domains) {
+    if (domain.datagrams < BUSY_DATAGRAMS || nowMs - domain.usedMs > BUSY_MILLISECONDS) return domain;
+    first ??= domain;
+  }
+  return first;
 }

@@ -149,6 +149,49 @@ test('domains are bounded: the oldest of the exporter goes with all that is know
   assert.equal(exchange.put(ipfix([data], { domain: 4 })).length, 1);
 });
 
+test('a domain in use keeps its templates, however many others the same address names', () => {
+  const exchange = new Exchange({ mostDomainsPerExporter: 3 });
+  exchange.put(ipfix([known], { domain: 1 }));
+  exchange.put(ipfix([known], { domain: 2 }));
+  exchange.put(ipfix([data], { domain: 1 }));
+  for (let domain = 3; domain < 5; domain += 1) exchange.put(ipfix([known], { domain }));
+  assert.equal(exchange.put(ipfix([data], { domain: 1 })).length, 1, 'of 1 and 2, 2 was used longer ago');
+  for (let i = 0; i < 20; i += 1) exchange.put(ipfix([data], { domain: 1 }));
+  for (let domain = 5; domain < 300; domain += 1) exchange.put(ipfix([known], { domain }));
+  assert.equal(exchange.put(ipfix([data], { domain: 1 })).length, 1, 'a busy one, after a flood of others');
+  const nowMs = 3_600_000;
+  for (let domain = 300; domain < 304; domain += 1) exchange.put(ipfix([known], { domain }), { nowMs });
+  assert.equal(exchange.put(ipfix([data], { domain: 1 }), { nowMs }).length, 0, 'not after an hour of silence');
+});
+
+test('a template whose every octet costs hundreds of fields is read as far as its datagram is long, and told', () => {
+  const exchange = new Exchange();
+  const nothing = Array.from({ length: 250 }, () => [5000, 0]);
+  exchange.put(ipfix([set(2, template(300, [...plain, [6000, 0xffff], ...nothing]))]));
+  const records = Array.from({ length: 800 }, () => Buffer.concat([flow(), u8(0)]));
+  const read = exchange.put(ipfix([set(300, ...records)])).length;
+  assert.ok(read > 40 && read < 130, `${read}`);
+  assert.deepEqual(exchange.dropped(), { records_costly: 1 });
+});
+
+test('a sampling rate that no exporter has is not used and told, by options or by the product of selectors', () => {
+  const exchange = new Exchange();
+  exchange.put(ipfix([known, set(3, optionsTemplate(512, [[149, 4]], [[34, 4]]))]));
+  const ratesAfter = (told: number) => {
+    exchange.put(ipfix([set(512, u32(7, told))]));
+    return exchange.put(ipfix([data])).map(({ samplingRate }) => samplingRate);
+  };
+  assert.deepEqual(
+    [ratesAfter(16_777_216), ratesAfter(16_777_217), ratesAfter(0xffff_ffff)],
+    [[16_777_216], [16_777_216], [16_777_216]],
+  );
+  assert.deepEqual(exchange.dropped(), { value_absurd: 2 });
+  const other = new Exchange();
+  other.put(ipfix([selections, selectors, set(515, u64(77), u32(1, 20, 21))]));
+  other.put(ipfix([set(513, u32(20), u16(1), u32(1, 8191), u32(21), u16(1), u32(1, 4095))]));
+  assert.deepEqual(rates(other, record(1, 0, 77)), [0]);
+});
+
 test('data ahead of its template waits for it, and then comes spread over the time that it waited', () => {
   const exchange = new Exchange();
   const earlier = ipfix([data, set(256, flow(700))]);

@@ -49,7 +49,7 @@ export class MessageDecoder {
     if (length < header) return 'datagram_cut';
     this.#nowMs = nowMs;
     this.#isIpfix = isIpfix;
-    const domain = this.#memory.domain(exporter, u32(data, header - 4) + (isIpfix ? IPFIX_DOMAINS : 0), counts);
+    const domain = this.#memory.domain(exporter, u32(data, header - 4) + (isIpfix ? IPFIX_DOMAINS : 0), nowMs, counts);
     let end = length;
     let isCut = false;
     if (isIpfix) {
@@ -136,11 +136,19 @@ export class MessageDecoder {
     const record = reader.record;
     const sampling = domain.sampling;
     const isVariable = template.isVariable;
+    // Of fields without octets there can be any number in a datagram; of others never more than it has octets.
+    let fieldsLeft = isVariable ? 2 * (end - start) + MOST_FIELDS : Number.POSITIVE_INFINITY;
     let length = template.recordLength;
     let records = 0;
     let at = start;
     while (end - at >= length) {
       if (isVariable) {
+        fieldsLeft -= template.steps.length / 3;
+        if (fieldsLeft < 0) {
+          countDropped(counts, 'records_costly');
+          this.#units = -1;
+          return records;
+        }
         const measured = reader.measure(template, data, at, end);
         if (measured < 0) break;
         length = measured;
@@ -149,7 +157,7 @@ export class MessageDecoder {
       at += length;
       records += 1;
       if (template.isOptions) {
-        this.#noteOptions(domain);
+        this.#noteOptions(domain, counts);
         length = template.recordLength;
         continue;
       }
@@ -160,6 +168,10 @@ export class MessageDecoder {
         continue;
       }
       let rate = template.hasOwnSampling ? reader.ownRate() : 0;
+      if (rate < 0) {
+        countDropped(counts, 'value_absurd');
+        continue;
+      }
       if (rate === 0) rate = template.samplingRate;
       if (rate === 0) {
         rate = sampling.isEmpty
@@ -180,10 +192,14 @@ export class MessageDecoder {
     return records;
   }
 
-  #noteOptions(domain: Domain): void {
+  #noteOptions(domain: Domain, counts: DecodeCounts): void {
     this.told.options += 1;
     const reader = this.#reader;
     const rate = reader.ownRate();
+    if (rate < 0) {
+      countDropped(counts, 'value_absurd');
+      return;
+    }
     const told = {
       rate,
       selector: reader.selector,

@@ -154,7 +154,7 @@ for (const [what, protocol, header, expected] of readable) {
   test(`${what}: read, with the length that IP tells and the header from IP on`, () => {
     const isWholeFrame = protocol === ETHERNET;
     const record5 = headerRecord(protocol, header, {
-      frame: isWholeFrame ? 1504 : header.length,
+      frame: isWholeFrame ? 1504 : Math.max(header.length, expected.bytes ?? 0),
       stripped: isWholeFrame ? 4 : 0,
     });
     const { records, counts } = decodeAll([sflow([flowSample([record5])])]);
@@ -222,7 +222,8 @@ test('a chain of tags as long as a datagram ends in time, at its end', () => {
 test('no octet of a header decides what is read of one that is shorter', () => {
   const whole = ethernet(0x86dd, ipv6(0, Buffer.concat([extension(43), fragment6(6, 0, 1), tcp(1, 2, 2)])), 0x8100, 7);
   for (let length = 0; length < whole.length; length += 1) {
-    const cut = decodeAll([sflow([flowSample([headerRecord(ETHERNET, whole.subarray(0, length))])])]);
+    const frame = whole.length + 4;
+    const cut = decodeAll([sflow([flowSample([headerRecord(ETHERNET, whole.subarray(0, length), { frame })])])]);
     const filled = Buffer.concat([headerRecord(ETHERNET, whole, { captured: length })]);
     const followed = decodeAll([sflow([flowSample([filled])])]);
     const facts = ({ records }: typeof cut) =>
@@ -231,3 +232,22 @@ test('no octet of a header decides what is read of one that is shorter', () => {
     assert.deepEqual(followed.counts.dropped, cut.counts.dropped);
   }
 });
+
+for (const [what, protocol, header, frame, bytes] of [
+  ['of 60 octets that says 65 535', ETHERNET, ethernet(0x0800, ipv4(17, dns, { total: 65_535 })), 78, 60],
+  ['under a tag that says 65 535', ETHERNET, ethernet(0x0800, ipv4(17, dns, { total: 65_535 }), 0x8100, 7), 82, 60],
+  ['of IPv6 that says 65 575', 12, ipv6(17, dns, 65_535), 80, 80],
+  ['that says more than was sampled of it, which is more than its frame', 11, ipv4(17, dns, { total: 900 }), 24, 60],
+  ['of IPv6 that is that long', 12, ipv6(17, dns, 65_535), 65_575, 65_535],
+  ['that is a jumbogram of a million octets', 12, ipv6(0, Buffer.concat([extension(17), dns]), 0), 1e6, 65_535],
+  ['whose frame nobody told', 11, ipv4(17, dns, { total: 900 }), 0, 900],
+] as const) {
+  test(`a packet ${what}: no longer than it was on the wire, and than a packet can be`, () => {
+    const stripped = protocol === ETHERNET ? 4 : 0;
+    const { records } = decodeAll([sflow([flowSample([headerRecord(protocol, header, { frame, stripped })])])]);
+    assert.deepEqual(
+      records.map((record) => record.bytes),
+      [bytes],
+    );
+  });
+}

@@ -3,6 +3,7 @@
  * headers to the ports. Fills a record; never reads past `end`, and never looks into tunnels: what a router forwards by is
  * the outer header.
  */
+import { LONGEST_PACKET } from '@levee/core/detection/bounds.ts';
 import type { FlowRecord } from '../flow-record.ts';
 import { u8, u16, u32 } from './octets.ts';
 import type { Reason } from './reasons.ts';
@@ -16,8 +17,9 @@ const TYPED = 4;
 
 /**
  * Reads the packet in `data[start … end)`, whose first header is of the given layer. `wireLength`: octets that the packet had on
- * the wire from `start` on, 0 if that was not told; it counts only where IP does not tell its length (segments that are cut
- * after sampling, jumbograms). Fills addresses to `headerLength`; leaves packets, rates and interfaces alone.
+ * the wire from `start` on, 0 if that was not told. What IP says of its length is the sender's word: of a packet that says more
+ * than was there, what was there counts, as where IP does not tell (segments that are cut after sampling, jumbograms). Fills
+ * addresses to `headerLength`; leaves packets, rates and interfaces alone.
  */
 export function readPacket(
   data: Uint8Array,
@@ -112,9 +114,16 @@ export function readPacket(
         break;
       }
       default:
-        return readIp(data, at, end, wireLength - (at - start), record);
+        return readIp(data, at, end, wireLength === 0 ? 0 : wireLength - (at - start), record);
     }
   }
+}
+
+/** Octets of a packet: `told` by its IP header, 0: not told. What was sampled of it was there in any case. */
+function packetLength(told: number, wireLength: number, sampled: number): number {
+  const there = wireLength === 0 ? 0 : wireLength > sampled ? wireLength : sampled;
+  const length = told === 0 ? there || sampled : there > 0 && there < told ? there : told;
+  return length > LONGEST_PACKET ? LONGEST_PACKET : length;
 }
 
 function readIp(data: Uint8Array, at: number, end: number, wireLength: number, record: FlowRecord): Reason | undefined {
@@ -134,8 +143,7 @@ function readIpv4(
 ): Reason | undefined {
   if (end - at < 20) return 'header_cut';
   const headerLength = (u8(data, at) & 15) << 2;
-  let total = u16(data, at + 2);
-  if (total === 0) total = wireLength > end - at ? wireLength : end - at;
+  const total = packetLength(u16(data, at + 2), wireLength, end - at);
   if (headerLength < 20 || total < headerLength) return 'header_malformed';
   const fragment = u16(data, at + 6);
   const protocol = u8(data, at + 9);
@@ -170,8 +178,8 @@ function readIpv6(
 ): Reason | undefined {
   if (end - at < 40) return 'header_cut';
   const payload = u16(data, at + 4);
-  let total = 40 + payload;
-  if (payload === 0 && wireLength > 40) total = wireLength;
+  const isTold = payload > 0 || wireLength <= 40;
+  const total = packetLength(isTold ? 40 + payload : 0, wireLength, end - at);
   record.family = 6;
   record.source0 = u32(data, at + 8);
   record.source1 = u32(data, at + 12);

@@ -24,6 +24,10 @@ export const reasons = {
   template_missing: 'A set of data whose template did not come in time, or for which there was no room to wait.',
   template_evicted: 'A template that had to make room for newer ones.',
   record_cut: 'A set of data that ends in the middle of a record, or has none at all.',
+  records_costly:
+    'Records with more fields than the datagram has octets, twice over: the rest of their set was not read.',
+  value_absurd:
+    'A sampling rate of more than 1:16777216; a sample that bears it counts for nothing, told by options it is not used.',
   record_without_address: 'A flow that tells no destination address.',
   record_without_counts: 'A flow that tells neither packets nor octets.',
 } as const;

@@ -2,13 +2,14 @@
  * Owns the reading of one record by its template's steps. Keeps nothing from one record to the next, allocates nothing, and
  * relies on its caller that the record is whole. Long, as the loop over steps and the fields that it fills are one thing.
  */
+import { MOST_SAMPLING_RATE } from '@levee/contract/detector.ts';
+import { LONGEST_PACKET } from '@levee/core/detection/bounds.ts';
 import type { FlowRecord } from '../flow-record.ts';
 import { u8, u16, u32, uint } from './octets.ts';
 import { ETHERNET, IP, readPacket } from './packet.ts';
 import type { Reason } from './reasons.ts';
 import { type Template, VARIABLE } from './template.ts';
 
-const MOST_RATE = 0x1_0000_0000;
 const NTP_FRACTION = 1000 / 0x1_0000_0000;
 
 export class RecordReader {
@@ -97,7 +98,7 @@ export class RecordReader {
     if (this.#ipTotalLength > 0 && !template.hasPackets) {
       // A packet by its fields (PSAMP's extended reports, RFC 5476).
       record.packets = 1;
-      record.bytes = this.#ipTotalLength;
+      record.bytes = Math.min(this.#ipTotalLength, LONGEST_PACKET);
       record.isFlow = false;
     } else {
       if (record.packets === 0) {
@@ -118,7 +119,7 @@ export class RecordReader {
     return undefined;
   }
 
-  /** As the record itself tells it; 0: it does not. */
+  /** As the record itself tells it; 0: it does not, -1: what it tells cannot be. */
   ownRate(): number {
     let rate = 0;
     if (this.#oneIn > 0) rate = this.#oneIn;
@@ -127,7 +128,7 @@ export class RecordReader {
     // RFC 5477 has both told; exporters that tell the first alone mean one packet of so many by it.
     else if (this.#sampledRun > 0 && this.#skippedRun < 0) rate = this.#sampledRun;
     else if (this.#sampledRun > 0) rate = (this.#sampledRun + this.#skippedRun) / this.#sampledRun;
-    return rate >= 1 && rate <= MOST_RATE ? rate : 0;
+    return rate > MOST_SAMPLING_RATE ? -1 : rate >= 1 ? rate : 0;
   }
 
   /** Only what the record before, or nothing of this one, would leave behind: writing all of it costs 40 ns a record. */

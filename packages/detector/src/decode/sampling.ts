@@ -3,6 +3,8 @@
  * selectors. Never guesses between several that differ.
  */
 
+import { MOST_SAMPLING_RATE } from '@levee/contract/detector.ts';
+
 /** How many selectors, interfaces and rows of selectors are kept of one domain. */
 const MOST_ENTRIES = 512;
 
@@ -70,7 +72,7 @@ export class SamplingMemory {
     if (row !== undefined) {
       let product = 1;
       for (const each of row) product *= this.#selectors.get(each) ?? 0;
-      if (product > 0) return product;
+      if (product > 0 && product <= MOST_SAMPLING_RATE) return product;
     }
     const told = this.#selectors.get(selector) ?? this.#interfaces.get(inputInterface);
     if (told !== undefined) return told;

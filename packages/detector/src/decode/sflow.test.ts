@@ -172,3 +172,12 @@ test('of more agents than are kept the newest count', () => {
   const agents = Array.from({ length: 100 }, (_, index) => [7, { subAgent: index }] as const);
   assert.equal(lost(...agents, [9, { subAgent: 99 }]), 1);
 });
+
+test('a sample at a rate that no exporter has counts for nothing, and is told', () => {
+  const at = (rate: number) => flowSample([headerRecord(11, ipv4(17, udp(53, 4000)))], { rate });
+  const { records, counts } = decodeAll([sflow([at(16_777_216), at(16_777_217), at(0xffff_ffff)])]);
+  assert.deepEqual(
+    [records.map(({ samplingRate }) => samplingRate), counts.dropped],
+    [[16_777_216], { value_absurd: 2 }],
+  );
+});

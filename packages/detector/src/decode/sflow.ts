@@ -2,6 +2,8 @@
  * Owns sFlow version 5 (sflow.org, "sFlow Version 5"): datagrams, samples, and which record of a sample tells of its packet.
  * Samples and records of other kinds are passed over by their lengths, never looked into.
  */
+import { MOST_SAMPLING_RATE } from '@levee/contract/detector.ts';
+import { LONGEST_PACKET } from '@levee/core/detection/bounds.ts';
 import type { DecodeCounts, FlowRecord, RecordSink } from '../flow-record.ts';
 import { u8, u16, u32 } from './octets.ts';
 import { ETHERNET, IP, MPLS, PPP, readPacket } from './packet.ts';
@@ -111,6 +113,7 @@ function readFlowSample(
     record.outputInterface = interfaceIndex(output >>> 30, output & 0x3fffffff);
     at += 28;
   }
+  if (record.samplingRate > MOST_SAMPLING_RATE) return 'value_absurd';
   let left = u32(data, at);
   at += 4;
   // A header tells the most; addresses alone serve where none was sent, or none that can be read.
@@ -146,7 +149,7 @@ function interfaceIndex(format: number, value: number): number {
 function readHeaderRecord(data: Uint8Array, at: number, end: number, record: FlowRecord): Reason | undefined {
   if (end - at < 16) return 'sample_malformed';
   const protocol = u32(data, at);
-  const wireLength = u32(data, at + 4) - u32(data, at + 8);
+  const wireLength = Math.max(0, u32(data, at + 4) - u32(data, at + 8));
   const captured = u32(data, at + 12);
   const start = at + 16;
   if (captured > end - start) return 'sample_malformed';
@@ -171,7 +174,7 @@ function readAddresses(data: Uint8Array, at: number, words: number, record: Flow
   const ports = destination + 4 * words;
   const isLong = words === 4;
   record.family = isLong ? 6 : 4;
-  record.bytes = u32(data, at);
+  record.bytes = Math.min(u32(data, at), LONGEST_PACKET);
   record.protocol = u32(data, at + 4) & 255;
   record.source0 = u32(data, at + 8);
   record.source1 = isLong ? u32(data, at + 12) : 0;

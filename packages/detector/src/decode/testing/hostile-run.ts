@@ -71,11 +71,14 @@ function inventedMessage(below: Below): Buffer {
 function inventedTemplates(below: Below, isIpfix: boolean, id: number): Buffer {
   const isOptions = below(3) === 0;
   const fields = 1 + below(below(20) === 0 ? 300 : 14);
+  const isCostly = fields > 100 && below(2) === 0;
   const scopes = isOptions ? 1 + below(2) : 0;
   const specifiers: number[] = [];
   for (let field = 0; field < fields; field += 1) {
     const element = below(12) === 0 ? below(0x10000) : pick(below, [...elements, ...moreElements]);
-    const length = below(8) === 0 ? pick(below, [0, 0xffff, below(0x10000)]) : pick(below, [1, 2, 4, 4, 8, 16]);
+    const odd = isCostly ? (field === 0 ? 0xffff : 0) : -1;
+    const length =
+      odd >= 0 ? odd : below(8) === 0 ? pick(below, [0, 0xffff, below(0x10000)]) : pick(below, [1, 2, 4, 4, 8, 16]);
     specifiers.push(element, length);
     if (isIpfix && element >= 0x8000) specifiers.push(0, 29305);
   }
