@@ -11,8 +11,8 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { sflow5 } from '@levee/detector/collect/testing/sflow-flood.ts';
 import { program, RunningLevee, until } from './running-levee.ts';
-import { sflow5 } from './scale-out/sflow.ts';
 
 const patience = 20_000;
 /** Milliseconds without traffic after which an attack has ended. */
