@@ -124,6 +124,7 @@ test('measures stay on the destination, are few, catch their vectors, and never 
           assert.ok(prefixContains(dst, parsed.flowrule.dst));
           assert.notEqual(vectorOfPurpose(purpose), '');
           const { action, components } = canonical;
+          assert.equal(components['source-prefix'], undefined);
           if (action === 'blackhole') assert.equal(mitigation, 'rtbh');
           if (action === 'discard') {
             assert.ok(Object.keys(components).length > 0, 'discards everything');
@@ -152,9 +153,10 @@ test('measures stay on the destination, are few, catch their vectors, and never 
           assert.deepEqual(parsed.canonical, canonical);
           assert.ok(prefixContains(dst, parsed.rule.dst));
           entries.push(parsed.rule);
-          // A SYN alone is dropped by no measure but one that names its source, a vector of all TCP, or a limit.
+          // A SYN alone is dropped by no measure but a limit.
           const { ratelimit, src, tcpflags, protocol, statetype } = canonical;
-          if (ratelimit === undefined && src === undefined && protocol === 'tcp') {
+          assert.equal(src, undefined);
+          if (ratelimit === undefined && protocol === 'tcp') {
             assert.ok((tcpflags !== undefined && tcpflags.join() !== 'syn') || statetype === 'invalid');
           }
         }
@@ -177,5 +179,71 @@ test('measures stay on the destination, are few, catch their vectors, and never 
       },
     ),
     { numRuns: 1500 },
+  );
+});
+
+/** Whatever a detector may say of a packet's length or of a rate, and more: nothing here relies on who checked it. */
+const wildProfile = (vector: string): fc.Arbitrary<VectorProfile> => {
+  const number = (...values: number[]) => fc.oneof(fc.constantFrom(...values), fc.integer({ min: 0, max: 65_575 }));
+  const shares = <T>(value: fc.Arbitrary<T>) =>
+    fc.array(fc.record({ value, share: fc.double({ min: 0, max: 1, noNaN: true }) }), { maxLength: 12 });
+  const octets = shares(fc.integer({ min: 0, max: 255 }));
+  const words = shares(number(0, 53, 123, 65_535).map((each) => Math.min(each, 65_535)));
+  const rate = fc.constantFrom(0, 0.001, 1, 1e5, 1e15);
+  return fc
+    .record({
+      pps: rate,
+      bps: rate,
+      samples: fc.constantFrom(0, 1, 50, Number.MAX_SAFE_INTEGER),
+      protocols: octets,
+      source_ports: words,
+      destination_ports: words,
+      icmp: words,
+      tcp_flags: octets,
+      length: fc.record({
+        min: number(0, 20, 65_535, 65_575),
+        p5: number(0, 1200, 65_535, 65_575),
+        max: number(0, 84, 65_535, 65_575),
+      }),
+      later_fragments: fc.constantFrom(0, 0.5, 0.95, 1),
+    })
+    .map((given) => profileOf(vector, given));
+};
+
+test('whatever a detector tells, something is decided: what would be no measure is left out and told, and the rest stands', () => {
+  const wildCase = fc
+    .record({
+      names: fc.uniqueArray(fc.constantFrom(...vectors), { minLength: 1, maxLength: 5 }),
+      isSubnet: fc.boolean(),
+      family: fc.constantFrom<4 | 6>(4, 6),
+      mitigation: fc.constantFrom(...mitigations),
+      routesLeft: fc.constantFrom(0, 1, 1000),
+      limits: fc.record({
+        pps: fc.constantFrom(undefined, 100, 1e9),
+        bps: fc.constantFrom(undefined, 1e5, 1e13),
+        baselinePps: fc.constantFrom(undefined, 0, 1, 1e15),
+        baselineBps: fc.constantFrom(undefined, 0, 1, 1e15),
+      }),
+    })
+    .chain((drawn) => fc.tuple(...drawn.names.map(wildProfile)).map((profiles) => ({ ...drawn, profiles })));
+  fc.assert(
+    fc.property(wildCase, ({ profiles, isSubnet, family, mitigation, routesLeft, limits }) => {
+      const measures = decideMeasures({
+        dst: prefixFromTrusted(dstOf(family, isSubnet)),
+        profiles,
+        limitsOf: () => limits,
+        policy: { mitigation, overrideAccept: false, allowBlackhole: false },
+        accepts: [],
+        routesLeft,
+      });
+      assert.ok(measures.flowrules.length > 0);
+      for (const { canonical } of measures.flowrules) assert.ok(parseFlowrule(canonical).ok);
+      for (const { canonical } of measures.edge) assert.ok(parseStoredRule(canonical, { uuid: '', sequence: 0 }).ok);
+      assert.equal(
+        measures.faults.length > 0,
+        measures.notes.some(({ text }) => text.startsWith('A measure is left out')),
+      );
+    }),
+    { numRuns: 2000 },
   );
 });

@@ -12,6 +12,10 @@ import { profileOf } from './testing/profile.ts';
 
 const dst = '203.0.113.7';
 
+/** Nothing of any vector is usual, and that is known. */
+const unused = (vector: string) => ({ ...defaultThresholds[vector as Vector], baselinePps: 0, baselineBps: 0 });
+const unknown = (vector: string) => defaultThresholds[vector as Vector];
+
 function decide(
   profiles: readonly VectorProfile[],
   more: Partial<MitigationCase> & { mitigation?: Mitigation } = {},
@@ -20,7 +24,7 @@ function decide(
   return decideMeasures({
     dst: prefixFromTrusted(dst),
     profiles,
-    limitsOf: (vector) => defaultThresholds[vector as Vector],
+    limitsOf: unused,
     policy: { mitigation, overrideAccept: false, allowBlackhole: mitigation === 'rtbh' },
     accepts: [],
     routesLeft: 1000,
@@ -93,7 +97,7 @@ const golden: readonly [string, VectorProfile[], string[], string[]][] = [
     ],
     [
       '203.0.113.7 protocol=udp source-port=53 packet-length=900-65535 → discard',
-      '203.0.113.7 protocol=udp fragment=is-fragment → discard',
+      '203.0.113.7 protocol=udp fragment=is-fragment → rate-limit 5000000',
     ],
     ['203.0.113.7 {"protocol":"udp","port":{"src":{"start":53}},"statetype":"new"} → drop'],
   ],
@@ -143,15 +147,12 @@ const golden: readonly [string, VectorProfile[], string[], string[]][] = [
     ],
   ],
   [
-    'ACKs from two machines',
+    'ACKs that say they are from two machines',
     [profileOf('tcp-ack', { sources: [one('198.51.100.9', 0.6), one('198.51.100.8', 0.39)], distinct_sources: 4 })],
+    ['203.0.113.7 protocol=tcp tcp-flags=!syn&!rst&ack → rate-limit 50000000'],
     [
-      '203.0.113.7 source-prefix=198.51.100.9 protocol=tcp → discard',
-      '203.0.113.7 source-prefix=198.51.100.8 protocol=tcp → discard',
-    ],
-    [
-      '203.0.113.7 {"protocol":"any","src":{"start":"198.51.100.9"}} → drop',
-      '203.0.113.7 {"protocol":"any","src":{"start":"198.51.100.8"}} → drop',
+      '203.0.113.7 {"protocol":"tcp","tcpflags":["ack"],"statetype":"invalid"} → drop',
+      '203.0.113.7 {"protocol":"tcp","tcpflags":["ack"],"ratelimit":500,"statetype":"new"} → drop',
     ],
   ],
   [
@@ -251,6 +252,73 @@ test('in IPv6 it is ICMPv6 that is matched, and packets that find neighbours arr
   assert.deepEqual(rules(decide([profileOf('ip-fragment')], v6)), [
     '2001:db8::7 {"protocol":"ipv6-frag","ratelimit":10000} → drop',
   ]);
+});
+
+test('what a destination may have a use for is limited by as precise a match; only what is known to be unused is discarded', () => {
+  const harmless = ['DNS answers', 'answers of several services', 'flags of no connection'];
+  for (const [name, profiles, flowspec, edge] of golden) {
+    const matchOnly = (lines: readonly string[]) => lines.map((line) => line.replace(/ →.*/, ''));
+    const edgeOnly = (lines: readonly string[]) => lines.map((line) => line.replace(/,?"ratelimit":\d+/g, ''));
+    const measures = decide(profiles, { limitsOf: unknown });
+    assert.deepEqual(matchOnly(routes(measures)), matchOnly(flowspec), name);
+    assert.deepEqual(edgeOnly(rules(measures)), edgeOnly(edgeOnly(edge)), name);
+    const discarded = measures.flowrules.filter(({ canonical: { action } }) => action === 'discard');
+    for (const { canonical, purpose } of discarded) {
+      const isLong = canonical.components['packet-length'] !== undefined && purpose === 'udp-amplification:ports';
+      assert.ok(isLong || purpose === 'tcp-other:flags', `${name}: ${purpose}`);
+    }
+    if (harmless.includes(name)) assert.deepEqual(routes(measures), flowspec);
+    for (const { canonical } of measures.edge) {
+      const { ratelimit, statetype, packetlength = 0, tcpflags } = canonical;
+      const isImpossible = tcpflags?.includes('syn') && tcpflags.length === 2;
+      assert.ok(ratelimit !== undefined || statetype || packetlength > 400 || isImpossible, JSON.stringify(canonical));
+    }
+  }
+});
+
+test('a resolver keeps its answers: their length decides, and where it does not tell, they are limited', () => {
+  const answers = (length: VectorProfile['length'], port = 53) =>
+    profileOf('udp-amplification', { source_ports: [one(port, 0.97), one(389, 0.03)], length });
+  const busy = { limitsOf: () => ({ pps: 10_000, baselinePps: 9_000, baselineBps: 9_000 * 8 * 200 }) };
+  for (const more of [busy, { limitsOf: unknown }]) {
+    assert.deepEqual(
+      routes(decide([answers({ min: 70, p5: 1200, max: 1500 })], more)),
+      ['203.0.113.7 protocol=udp source-port=53 packet-length=1080-65535 → discard'],
+      'one short answer among them',
+    );
+    assert.match(
+      routes(decide([answers({ min: 70, p5: 90, max: 1500 })], more))[0] ?? '',
+      /source-port=53 packet-length=81-65535 → rate-limit/,
+    );
+    assert.match(routes(decide([answers({ min: 468, p5: 468, max: 468 }, 123)], more))[0] ?? '', /421-65535 → discard/);
+    const tracked = decide([answers({ min: 70, p5: 90, max: 1500 })], more);
+    assert.deepEqual(rules(tracked), [
+      '203.0.113.7 {"protocol":"udp","port":{"src":{"start":53}},"statetype":"new"} → drop',
+    ]);
+    const untracked = rules(decide([answers({ min: 70, p5: 90, max: 1500 }), syn], more));
+    assert.ok(
+      untracked.some((rule) => /"start":53}},"ratelimit":\d+} → drop/.test(rule)),
+      untracked.join(),
+    );
+  }
+  // Nine tenths are certain also where the ports have just so many and a twentieth is shorter.
+  const spreadPorts = profileOf('udp-amplification', {
+    source_ports: [one(53, 0.91), one(123, 0.06), one(389, 0.03)],
+    length: { min: 70, p5: 1200, max: 1500 },
+  });
+  const measures = decide([spreadPorts], { limitsOf: unknown });
+  assert.ok((measures.coverage['udp-amplification'] ?? 0) >= 0.9);
+  assert.match(routes(measures)[0] ?? '', /source-port=53,123 packet-length=1080-65535 → discard/);
+});
+
+test('a limit leaves room for what is usual, in packets and in bits', () => {
+  const tunnel = { pps: 50_000, bps: 500_000_000, baselinePps: 40_000, baselineBps: 400_000_000 };
+  const small = profileOf('esp', { bps: 100_000 * 64 * 8 });
+  const [rule] = decide([small], { limitsOf: () => tunnel }).flowrules;
+  assert.deepEqual([rule?.canonical.action, rule?.canonical.ratelimit], ['rate-limit', 100_000_000]);
+  assert.match(rules(decide([small], { limitsOf: () => tunnel }))[0] ?? '', /"ratelimit":80000/);
+  const inBits = decide([profileOf('esp')], { limitsOf: () => ({ bps: 500_000_000, baselineBps: 400_000_000 }) });
+  assert.equal(inBits.flowrules[0]?.canonical.action, 'rate-limit');
 });
 
 test('what a destination has in quiet times is limited, not discarded', () => {

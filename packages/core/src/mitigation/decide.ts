@@ -4,7 +4,8 @@
  *
  * No measure leaves the attack's destination, with one exception: when routers have no room for more flowrules, one on the
  * subnet around it may stand in for several attacks' (`Widening`). None discards all traffic but a blackhole, for which the
- * policy has to ask.
+ * policy has to ask. Never throws: a measure that would be no flowrule or no rule is left out and told as a fault, since the
+ * others are needed the more.
  */
 import type { VectorProfile } from '@levee/contract/detector.ts';
 import { parseStoredRule } from '../firewall/parse.ts';
@@ -27,12 +28,10 @@ import {
   vectorOfPurpose,
 } from './measure.ts';
 import { WANTED_COVERAGE } from './profile-shape.ts';
-import { allowedBytes, allowedPps, type VectorLimits } from './rate.ts';
+import { allowedBytes, allowedPps, isHardlyUsed, MOST_BYTES, type VectorLimits } from './rate.ts';
 import { matchOfFlowrule } from './traffic-match.ts';
 
 export const MOST_FLOWRULES = 8;
-/** A vector of which so much is usual, beside its threshold, has traffic that is no attack. */
-const USUAL_SHARE = 0.1;
 /** Octets: what is longer does not come in one piece. */
 const LONGEST_WHOLE = 1500;
 
@@ -68,7 +67,21 @@ export interface MitigationCase {
   readonly widening?: Widening | undefined;
 }
 
-export function decideMeasures(attack: MitigationCase): Measures {
+/** With what is left out on the way. */
+interface Deciding extends MitigationCase {
+  readonly leaveOut: (vector: string, where: MeasureNote['where'], reason: string | undefined) => undefined;
+}
+
+export function decideMeasures(given: MitigationCase): Measures {
+  const faults: string[] = [];
+  const left: MeasureNote[] = [];
+  const attack: Deciding = {
+    ...given,
+    leaveOut(vector, where, reason = 'it does not parse') {
+      faults.push(`a measure against ${vector} is left out: ${reason}`);
+      left.push({ vector, where, text: `A measure is left out: ${reason}` });
+    },
+  };
   const profiles = attack.profiles.toSorted((a, b) => b.pps - a.pps || (a.vector < b.vector ? -1 : 1));
   const { measures, notes } = routesOf(attack, profiles);
   const flowrules = measures.map((measure) => ({ ...measure, ...held(attack, measure) }));
@@ -79,7 +92,7 @@ export function decideMeasures(attack: MitigationCase): Measures {
   };
   const coverage = Object.fromEntries(profiles.map((each) => [each.vector, caught(each)]));
   const edge = edgeOf(attack, profiles);
-  return { flowrules, edge: edge.measures, notes: [...notes, ...edge.notes], coverage };
+  return { flowrules, edge: edge.measures, notes: [...notes, ...edge.notes, ...left], faults, coverage };
 }
 
 export function announcesRoutes({ mitigation }: Pick<MitigationPolicy, 'mitigation'>): boolean {
@@ -92,7 +105,7 @@ interface Routes {
 }
 
 /** Those that the budget has room for; where it has none, a wider one, a blackhole, or all of them held. */
-function routesOf(attack: MitigationCase, profiles: readonly VectorProfile[]): Routes {
+function routesOf(attack: Deciding, profiles: readonly VectorProfile[]): Routes {
   const announces = announcesRoutes(attack.policy);
   if (!announces || attack.routesLeft > 0) {
     const room = announces ? Math.min(MOST_FLOWRULES, attack.routesLeft) : MOST_FLOWRULES;
@@ -136,7 +149,7 @@ function noteOf(profiles: readonly VectorProfile[], where: MeasureNote['where'],
 }
 
 /** At most `room` flowrules: the largest vectors each by itself; those that there is no room for by one limit together. */
-function within(attack: MitigationCase, profiles: readonly VectorProfile[], room: number): FlowMeasure[] {
+function within(attack: Deciding, profiles: readonly VectorProfile[], room: number): FlowMeasure[] {
   const single = profiles.length <= room ? profiles : profiles.slice(0, room - 1);
   const together = profiles.slice(single.length);
   const measures: FlowMeasure[] = [];
@@ -148,7 +161,8 @@ function within(attack: MitigationCase, profiles: readonly VectorProfile[], room
   if (first !== undefined) {
     const sum = (of: (each: VectorProfile) => number) => together.reduce((total, each) => total + of(each), 0);
     const all = { ...first, vector: 'total', pps: sum(({ pps }) => pps), bps: sum(({ bps }) => bps) };
-    measures.push(measureOf(attack, all, { aim: 'rest', components: {}, action: 'rate-limit' }));
+    const rest = measureOf(attack, all, { aim: 'rest', components: {}, action: 'rate-limit' });
+    if (rest !== undefined) measures.push(rest);
   }
   return unlike(measures);
 }
@@ -166,14 +180,9 @@ function unlike(measures: readonly FlowMeasure[]): FlowMeasure[] {
 }
 
 /** The first candidate that fits and catches enough of the vector. */
-function chosen(
-  attack: MitigationCase,
-  all: readonly VectorProfile[],
-  profile: VectorProfile,
-  room: number,
-): FlowMeasure[] {
+function chosen(attack: Deciding, all: readonly VectorProfile[], profile: VectorProfile, room: number): FlowMeasure[] {
   const candidates = flowCandidates(profile, surroundingsOf(attack, all, profile)).map((set) =>
-    set.map((each) => measureOf(attack, profile, each)),
+    set.map((each) => measureOf(attack, profile, each)).filter((measure) => measure !== undefined),
   );
   const fits = candidates.filter((set) => set.length <= room);
   const enough = fits.find((set) => {
@@ -193,18 +202,20 @@ function surroundingsOf(
   // A vector of their own has its own measure.
   const ownVector = all.some(({ vector }) => vector === 'ip-fragment');
   const hasUdpFragments = !ownVector && (later_fragments > 0 || length.max > LONGEST_WHOLE);
-  return { family: dst.family, hasUdpFragments, isUsual: isUsual(limitsOf(profile.vector)) };
+  return { family: dst.family, hasUdpFragments, isHardlyUsed: isHardlyUsed(limitsOf(profile.vector)) };
 }
 
-function isUsual({ pps, baselinePps = 0 }: VectorLimits): boolean {
-  return baselinePps > 0 && (pps === undefined || baselinePps >= pps * USUAL_SHARE);
-}
-
-function measureOf({ dst, limitsOf }: MitigationCase, profile: VectorProfile, candidate: FlowCandidate): FlowMeasure {
-  const { aim, components, action } = candidate;
-  const rate = action === 'rate-limit' && { ratelimit: allowedBytes(profile, limitsOf(profile.vector)) };
-  const { canonical } = trusted({ dst: formatPrefix(dst), components, action, ...rate });
-  return { purpose: `${profile.vector}:${aim}`, canonical };
+/** Undefined: it is none, and left out. */
+function measureOf(
+  { dst, limitsOf, leaveOut }: Deciding,
+  profile: VectorProfile,
+  { aim, components, action }: FlowCandidate,
+): FlowMeasure | undefined {
+  const { vector } = profile;
+  const rate = action === 'rate-limit' && { ratelimit: allowedBytes(profile, limitsOf(vector)) };
+  const parsed = parseFlowrule({ dst: formatPrefix(dst), components, action, ...rate });
+  if (!parsed.ok) return leaveOut(vector, 'flowspec', parsed.problems[0]?.message);
+  return { purpose: `${vector}:${aim}`, canonical: parsed.canonical };
 }
 
 /** One route less for each that has the same match and action inside the subnet; undefined: not all of them have one. */
@@ -219,7 +230,12 @@ function widened({ widening, dst }: MitigationCase, wanted: readonly FlowMeasure
     );
     if (alike.length === 0) return undefined;
     const rates = [measure.canonical, ...alike.map(({ canonical }) => canonical)].map(({ ratelimit = 0 }) => ratelimit);
-    const rate = action === 'rate-limit' && { ratelimit: rates.reduce((sum, each) => sum + each, 0) };
+    const rate = action === 'rate-limit' && {
+      ratelimit: Math.min(
+        MOST_BYTES,
+        rates.reduce((sum, each) => sum + each, 0),
+      ),
+    };
     const { canonical } = trusted({ dst: formatPrefix(widening.prefix), components, action, ...rate });
     wide.push({ purpose: measure.purpose, canonical, replaces: alike.map(({ uuid }) => uuid) });
   }
@@ -251,7 +267,7 @@ function held(attack: MitigationCase, measure: FlowMeasure): Pick<FlowMeasure, '
 }
 
 function edgeOf(
-  attack: MitigationCase,
+  attack: Deciding,
   profiles: readonly VectorProfile[],
 ): { measures: EdgeMeasure[]; notes: MeasureNote[] } {
   const { dst, limitsOf, policy } = attack;
@@ -261,11 +277,17 @@ function edgeOf(
   const notes: MeasureNote[] = [];
   for (const profile of profiles) {
     const limits = limitsOf(profile.vector);
-    const about = { family: dst.family, mayTrack, isUsual: isUsual(limits), allowedPps: allowedPps(profile, limits) };
+    const about = {
+      family: dst.family,
+      mayTrack,
+      isHardlyUsed: isHardlyUsed(limits),
+      allowedPps: allowedPps(profile, limits),
+    };
     const answer = edgeMeasures(profile, about);
     notes.push(...answer.notes);
     for (const { aim, fields } of answer.measures) {
-      const canonical = ruleOf(dst, profile.vector, fields);
+      const canonical = ruleOf(attack, profile.vector, fields);
+      if (canonical === undefined) continue;
       const { descr: _, ...same } = canonical;
       const key = JSON.stringify(same);
       if (!measures.has(key)) measures.set(key, { purpose: `${profile.vector}:${aim}`, canonical });
@@ -274,15 +296,14 @@ function edgeOf(
   return { measures: [...measures.values()], notes };
 }
 
-/** Throws where a measure is none: a mistake here. */
-function ruleOf(dst: Prefix, vector: string, fields: EdgeFields): CanonicalRule {
+/** Undefined: it is none, and left out. */
+function ruleOf({ dst, leaveOut }: Deciding, vector: string, fields: EdgeFields): CanonicalRule | undefined {
   const wire = { ...fields, dst: formatPrefix(dst), priority: measurePriority, descr: `Against ${vector}` };
   const parsed = parseStoredRule(wire, { uuid: '', sequence: 0 });
-  if (!parsed.ok) throw new Error(`a measure against ${vector} is no rule: ${parsed.problems[0]?.message}`);
-  return parsed.canonical;
+  return parsed.ok ? parsed.canonical : leaveOut(vector, 'edge', parsed.problems[0]?.message);
 }
 
-/** Every one passes the parser before it can get any further. Throws where it does not: a mistake here. */
+/** Of what has passed the parser already; throws where it has not. */
 function trusted(wire: object): { readonly flowrule: Flowrule; readonly canonical: CanonicalFlowrule } {
   const parsed = parseFlowrule(wire);
   if (!parsed.ok) throw new Error(`a measure is no flowrule: ${parsed.problems[0]?.message}`);

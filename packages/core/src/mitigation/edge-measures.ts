@@ -1,7 +1,7 @@
 /**
  * Owns what the edge does about each vector: firewall rules of the wire's form, evaluated behind all rules of customers.
  * The edge knows connections, and counts packets; it does not see lengths as ranges, types of ICMP or fragments. Never
- * discards SYNs.
+ * discards SYNs, nor what the destination may have a use for, and matches nothing by its source (decision 0141).
  */
 import type { VectorProfile } from '@levee/contract/detector.ts';
 import { type ProtocolName, protocolNames, protocolNumbers } from '@levee/contract/protocols.ts';
@@ -9,7 +9,7 @@ import { amplifierPorts, type Vector } from '../detection/vector.ts';
 import type { CanonicalRule } from '../firewall/wire.ts';
 import type { Family } from '../net/prefix.ts';
 import type { MeasureNote } from './measure.ts';
-import { fewestValues, fewSources, otherProtocolShares } from './profile-shape.ts';
+import { fewestValues, longAnswer, otherProtocolShares } from './profile-shape.ts';
 
 /** Fields of a rule but `dst`, `priority` and `disabled`. */
 export type EdgeFields = Pick<CanonicalRule, 'protocol' | 'action'> & Partial<CanonicalRule>;
@@ -26,7 +26,8 @@ export interface EdgeSurroundings {
    * limited would fill it.
    */
   readonly mayTrack: boolean;
-  readonly isUsual: boolean;
+  /** The destination is known to have next to nothing of this vector in quiet times. */
+  readonly isHardlyUsed: boolean;
   /** Packets a second that may pass. */
   readonly allowedPps: number;
 }
@@ -51,14 +52,15 @@ const MOST_PORTS = 8;
 
 export function edgeMeasures(profile: VectorProfile, about: EdgeSurroundings): EdgeAnswer {
   const { vector } = profile;
-  const { allowedPps: ratelimit, family, mayTrack } = about;
+  const { allowedPps: ratelimit, family, mayTrack, isHardlyUsed } = about;
   const note = (text: string): MeasureNote => ({ vector, where: 'edge', text });
   const drop = (aim: string, fields: Omit<EdgeFields, 'action'>): EdgeCandidate => ({
     aim,
     fields: { ...fields, action: 'drop' },
   });
-  const limited = (fields: Omit<EdgeFields, 'action'>, pps = ratelimit): EdgeCandidate =>
-    drop('rate', { ...fields, ratelimit: pps });
+  const limited = (fields: Omit<EdgeFields, 'action'>, pps = ratelimit, aim = 'rate'): EdgeCandidate =>
+    drop(aim, { ...fields, ratelimit: pps });
+  const stop: Make = (aim, fields) => (isHardlyUsed ? drop(aim, fields) : limited(fields, ratelimit, aim));
   const flags = (names: NonNullable<CanonicalRule['tcpflags']>, isNeeded: boolean): EdgeAnswer => {
     if (!mayTrack) return { measures: [limited({ protocol: 'tcp', tcpflags: names })], notes: [] };
     const invalid = drop('no connection', { protocol: 'tcp', tcpflags: names, statetype: 'invalid' });
@@ -66,14 +68,9 @@ export function edgeMeasures(profile: VectorProfile, about: EdgeSurroundings): E
     const rest = isNeeded ? limited(begun, Math.min(ratelimit, TAKEN_OVER_PPS)) : drop('unasked', begun);
     return { measures: [invalid, rest], notes: [] };
   };
-  const sources = vector === 'udp-amplification' || vector === 'tcp-syn' ? undefined : fewSources(profile);
-  if (sources !== undefined) {
-    const of = (source: string) => drop(`source ${source}`, { protocol: 'any', src: { start: source } });
-    return { measures: sources.map(of), notes: [] };
-  }
   switch (vector as Vector) {
     case 'udp-amplification':
-      return { measures: amplification(profile, mayTrack, drop), notes: [] };
+      return { measures: amplification(profile, mayTrack, drop, stop), notes: [] };
     case 'tcp-syn':
       return { measures: [limited({ protocol: 'tcp', tcpflags: ['syn'] })], notes: [] };
     case 'tcp-syn-ack':
@@ -91,14 +88,7 @@ export function edgeMeasures(profile: VectorProfile, about: EdgeSurroundings): E
       };
     case 'gre':
     case 'esp':
-      return {
-        measures: [
-          about.isUsual
-            ? limited({ protocol: vector as ProtocolName })
-            : drop('all', { protocol: vector as ProtocolName }),
-        ],
-        notes: [],
-      };
+      return { measures: [stop('all', { protocol: vector as ProtocolName })], notes: [] };
     case 'ip-fragment':
       if (family === 6) return { measures: [limited({ protocol: 'ipv6-frag' })], notes: [] };
       return {
@@ -106,9 +96,9 @@ export function edgeMeasures(profile: VectorProfile, about: EdgeSurroundings): E
         notes: [note('A rule does not tell fragments of IPv4 apart: they are left to FlowSpec.')],
       };
     case 'udp-other':
-      return { measures: otherUdp(profile, drop, limited), notes: [] };
+      return { measures: otherUdp(profile, stop, limited), notes: [] };
     case 'ip-other':
-      return otherProtocols(profile, about, drop, limited, note);
+      return otherProtocols(profile, family, stop, note);
     default:
       return { measures: [limited({ protocol: 'any' })], notes: [] };
   }
@@ -122,17 +112,15 @@ function lengthOf({ length, samples }: VectorProfile): Pick<CanonicalRule, 'pack
   return samples > 0 && length.min === length.max && length.min > 0 ? { packetlength: length.min } : {};
 }
 
-/** Where connections may be looked at, an answer that the destination asked for passes. */
-function amplification(profile: VectorProfile, mayTrack: boolean, drop: Make): EdgeCandidate[] {
+/** Where connections may be looked at, an answer that the destination asked for passes; else the length has to tell. */
+function amplification(profile: VectorProfile, mayTrack: boolean, drop: Make, stop: Make): EdgeCandidate[] {
   const ports = (fewestValues(profile.source_ports, MOST_PORTS) ?? [...amplifierPorts]).toSorted((a, b) => a - b);
-  return ports.map((port) =>
-    drop(`port ${port}`, {
-      protocol: 'udp',
-      port: { src: { start: port } },
-      ...lengthOf(profile),
-      ...(mayTrack && { statetype: 'new' }),
-    }),
-  );
+  const { packetlength = 0, ...rest } = { ...lengthOf(profile), ...(mayTrack && { statetype: 'new' as const }) };
+  return ports.map((port) => {
+    const make = mayTrack || packetlength >= longAnswer([port]) ? drop : stop;
+    const length = packetlength > 0 && { packetlength };
+    return make(`port ${port}`, { protocol: 'udp', port: { src: { start: port } }, ...length, ...rest });
+  });
 }
 
 function otherTcp(mayTrack: boolean, drop: Make, note: Note): EdgeAnswer {
@@ -148,7 +136,7 @@ function otherTcp(mayTrack: boolean, drop: Make, note: Note): EdgeAnswer {
   };
 }
 
-function otherUdp(profile: VectorProfile, drop: Make, limited: Limit): EdgeCandidate[] {
+function otherUdp(profile: VectorProfile, stop: Make, limited: Limit): EdgeCandidate[] {
   const length = lengthOf(profile);
   const to = fewestValues(profile.destination_ports, MOST_PORTS)?.toSorted((a, b) => a - b);
   if (to === undefined) return [limited({ protocol: 'udp', ...length })];
@@ -156,26 +144,19 @@ function otherUdp(profile: VectorProfile, drop: Make, limited: Limit): EdgeCandi
   return to.map((port) => {
     const ports = { ...(from !== undefined && { src: { start: from } }), dst: { start: port } };
     const isShape = from !== undefined || length.packetlength !== undefined;
-    if (isShape) return drop(`port ${port}`, { protocol: 'udp', port: ports, ...length });
+    if (isShape) return stop(`port ${port}`, { protocol: 'udp', port: ports, ...length });
     return { ...limited({ protocol: 'udp', port: ports }), aim: `rate port ${port}` };
   });
 }
 
-function otherProtocols(
-  profile: VectorProfile,
-  { isUsual, family }: EdgeSurroundings,
-  drop: Make,
-  limited: Limit,
-  note: Note,
-): EdgeAnswer {
+function otherProtocols(profile: VectorProfile, family: Family, stop: Make, note: Note): EdgeAnswer {
   const measures: EdgeCandidate[] = [];
   const notes: MeasureNote[] = [];
   const shares = otherProtocolShares(profile);
   for (const number of fewestValues(shares, MOST_PORTS) ?? shares.slice(0, MOST_PORTS).map(({ value }) => value)) {
     const word = protocolNames.find((name) => protocolNumbers[name] === number && !(family === 6 && name === 'icmp'));
     if (word === undefined) notes.push(note(`A rule has no word for protocol ${number}: it is left to FlowSpec.`));
-    else if (isUsual) measures.push({ ...limited({ protocol: word }), aim: `rate ${word}` });
-    else measures.push(drop(word, { protocol: word }));
+    else measures.push(stop(word, { protocol: word }));
   }
   return { measures, notes };
 }

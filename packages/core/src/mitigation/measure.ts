@@ -34,6 +34,8 @@ export interface Measures {
   readonly flowrules: readonly FlowMeasure[];
   readonly edge: readonly EdgeMeasure[];
   readonly notes: readonly MeasureNote[];
+  /** Measures that were left out because they are no flowrule or no rule, and why: mistakes of who decides. */
+  readonly faults: readonly string[];
   /** What the flowrules are certain to catch of each vector, 0 … 1. */
   readonly coverage: Readonly<Record<string, number>>;
 }

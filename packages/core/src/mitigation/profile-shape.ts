@@ -1,6 +1,6 @@
 /**
  * Reads an attack's profile for what its packets have in common: the fewest values that most of them have, a narrow band of
- * lengths, a handful of sources. Pure. Never chooses a measure.
+ * lengths. Pure. Never chooses a measure. Says nothing of sources: whoever sends may write any address as one (decision 0141).
  */
 import type { Share, VectorProfile } from '@levee/contract/detector.ts';
 import { classify, vectorNumber } from '../detection/vector.ts';
@@ -9,9 +9,6 @@ import { classify, vectorNumber } from '../detection/vector.ts';
 export const WANTED_COVERAGE = 0.9;
 /** Octets: lengths that are apart no further count as one. */
 const NARROW_BAND = 64;
-/** With fewer samples, a few sources say nothing about how many there are. */
-const TELLING_SAMPLES = 50;
-const FEW_SOURCES = 8;
 
 /** The fewest values that together have `wanted` of the packets, the most frequent first; undefined: `most` do not. */
 export function fewestValues<T>(shares: readonly Share<T>[], most: number, wanted = WANTED_COVERAGE): T[] | undefined {
@@ -32,18 +29,20 @@ export interface Band {
 
 /** Undefined: the lengths are spread. */
 export function narrowLengths({ length, samples }: VectorProfile): Band | undefined {
-  if (samples === 0 || length.max === 0) return undefined;
+  if (samples === 0 || length.max === 0 || length.min > length.max) return undefined;
   if (length.max - length.min <= NARROW_BAND) return { start: length.min, end: length.max };
   return length.max - length.p5 <= NARROW_BAND ? { start: length.p5, end: length.max } : undefined;
 }
 
-/**
- * The few sources that most of it really comes from. Undefined: they are many, forged, or too few samples tell. A flood that
- * forges its sources has about as many of them as packets.
- */
-export function fewSources({ sources, samples, distinct_sources }: VectorProfile): string[] | undefined {
-  if (samples < TELLING_SAMPLES || distinct_sources > samples / 4) return undefined;
-  return fewestValues(sources, FEW_SOURCES);
+const DNS = 53;
+/** Octets of the shortest answer that no client without extensions gets (RFC 1035, 4.2.1), with its headers. */
+const LONG_DNS_ANSWER = 512 + 28;
+/** NTP answers a client with 76. */
+const LONG_ANSWER = 100;
+
+/** The length from which on answers from `ports` are longer than those that clients get all the time. */
+export function longAnswer(ports: readonly number[]): number {
+  return ports.includes(DNS) ? LONG_DNS_ANSWER : LONG_ANSWER;
 }
 
 /** Octets of an average packet. */

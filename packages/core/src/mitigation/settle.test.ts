@@ -93,17 +93,33 @@ test('measures that look at connections go when a vector joins that would fill t
   );
 });
 
+test('what discards gives way at once to a limit where the destination turns out to have a use for it, and not the other way', () => {
+  const usual = (baselinePps: number) => caseOf([profileOf('gre')], { limitsOf: () => ({ pps: 50_000, baselinePps }) });
+  const softened = settled(usual(0), usual(20_000));
+  assert.deepEqual(
+    softened.flowrules.make.map(({ canonical: { action } }) => action),
+    ['rate-limit'],
+  );
+  assert.deepEqual(softened.flowrules.remove, ['route 0']);
+  assert.deepEqual(
+    softened.edge.make.map(({ canonical: { ratelimit } }) => ratelimit),
+    [50_000],
+  );
+  assert.deepEqual(softened.edge.remove, ['rule 0']);
+  assert.ok(isSame(settled(usual(20_000), usual(0))));
+});
+
 test('never more than eight stand, and none beyond the budget: then it is decided anew', () => {
-  const sources = Array.from({ length: 8 }, (_, index) => ({ value: `198.51.100.${index}`, share: 0.12 }));
-  const icmp = profileOf('icmp', { sources, distinct_sources: 8, icmp: [{ value: 0x0300, share: 1 }] });
-  const one = caseOf([icmp]);
+  const names = ['icmp', 'esp', 'tcp-syn', 'tcp-ack', 'tcp-rst', 'tcp-syn-ack', 'tcp-other', 'udp-other'];
+  const eight = names.map((vector) => profileOf(vector));
+  const one = caseOf(eight);
   assert.equal(decideMeasures(one).flowrules.length, 8);
-  const joined = settled(one, caseOf([icmp, profileOf('gre')]));
+  const joined = settled(one, caseOf([...eight, profileOf('gre', { pps: 1_000_000 })]));
   assert.ok(joined.flowrules.keep.length + joined.flowrules.make.length <= 8);
   assert.ok(joined.flowrules.make.some(({ purpose }) => purpose === 'gre:all'));
-  const scarce = settled(one, caseOf([icmp], { routesLeft: 1 }));
+  const scarce = settled(one, caseOf(eight, { routesLeft: 1 }));
   assert.equal(scarce.flowrules.keep.length + scarce.flowrules.make.length, 1);
-  const none = settled(one, caseOf([icmp], { routesLeft: 0 }));
+  const none = settled(one, caseOf(eight, { routesLeft: 0 }));
   assert.ok([...none.flowrules.keep, ...none.flowrules.make].every(({ held }) => held?.by === 'budget'));
 });
 

@@ -1,6 +1,7 @@
 /**
  * Owns what becomes of the measures that stand already when an attack looks otherwise: those that still catch their vector
- * stay as they are, so that routers and peers are not told something new with each report. Pure. Decides no measure itself.
+ * stay as they are, so that routers and peers are not told something new with each report. Only what discards gives way at once,
+ * where it has turned out that the destination may have a use for the traffic. Pure. Decides no measure itself.
  */
 import type { VectorProfile } from '@levee/contract/detector.ts';
 import { parseStoredRule } from '../firewall/parse.ts';
@@ -58,12 +59,17 @@ function settleRoutes(
   const own = standing.filter(({ isOwn }) => isOwn);
   const matches = standing.map(({ canonical }) => matchOfRoute(canonical));
   const caught = (profile: VectorProfile): boolean => {
-    const ofVector = standing.filter(({ purpose }) => vectorOfPurpose(purpose) === profile.vector);
-    const least = ofVector.map(({ canonical }) => matchOfRoute(canonical));
+    const least = ofVector(standing, profile.vector).map(({ canonical }) => matchOfRoute(canonical));
     return [least, matches].some((each) => coverageOf(each, profile, attack.dst) >= WANTED_COVERAGE - EPSILON);
   };
   const vectors = attack.profiles.map(({ vector }) => vector);
-  const lacking = new Set(attack.profiles.filter((profile) => !caught(profile)).map(({ vector }) => vector));
+  const isTooHard = ({ vector }: VectorProfile): boolean => {
+    const next = ofVector(decided.flowrules, vector);
+    const discards = ({ canonical }: { readonly canonical: CanonicalFlowrule }) => canonical.action === 'discard';
+    return next.length > 0 && !next.some(discards) && ofVector(own, vector).some(discards);
+  };
+  const isLackingNow = (profile: VectorProfile) => !caught(profile) || isTooHard(profile);
+  const lacking = new Set(attack.profiles.filter(isLackingNow).map(({ vector }) => vector));
   // What is of no single vector may catch each of those that lack something.
   const isLacking = (purpose: string) => {
     const vector = vectorOfPurpose(purpose);
@@ -104,8 +110,6 @@ function difference(
 function settleRules(attack: MitigationCase, decided: Measures, standing: readonly StandingRule[]): Settled['edge'] {
   const wanted: (EdgeMeasure | StandingRule)[] = [];
   const observes = attack.policy.mitigation === 'observe';
-  const ofVector = <T extends { readonly purpose: string }>(measures: readonly T[], vector: string): T[] =>
-    measures.filter(({ purpose }) => vectorOfPurpose(purpose) === vector);
   for (const profile of attack.profiles) {
     const now = ofVector(standing, profile.vector);
     const next = ofVector(decided.edge, profile.vector);
@@ -116,7 +120,7 @@ function settleRules(attack: MitigationCase, decided: Measures, standing: readon
         attack.dst,
       );
     // Where connections may not be looked at any more, what asks for them has to go; the other way round nothing has.
-    const isAllowed = !asksForState(now) || asksForState(next);
+    const isAllowed = (!asksForState(now) || asksForState(next)) && (!onlyDrops(now) || onlyDrops(next));
     const isEnough = isAllowed && share(now) >= Math.min(WANTED_COVERAGE, share(next)) - EPSILON;
     wanted.push(...(isEnough && now.length > 0 && !observes ? now : next));
   }
@@ -136,8 +140,17 @@ function textOf({ descr: _, ...same }: CanonicalRule): string {
   return JSON.stringify(same);
 }
 
+/** Without a limit, and whatever connection it is of. */
+function onlyDrops(rules: readonly { readonly canonical: CanonicalRule }[]): boolean {
+  return rules.some(({ canonical: { ratelimit, statetype } }) => ratelimit === undefined && statetype === undefined);
+}
+
 function asksForState(rules: readonly { readonly canonical: CanonicalRule }[]): boolean {
   return rules.some(({ canonical }) => canonical.statetype !== undefined);
+}
+
+function ofVector<T extends { readonly purpose: string }>(measures: readonly T[], vector: string): T[] {
+  return measures.filter(({ purpose }) => vectorOfPurpose(purpose) === vector);
 }
 
 function matchOfRoute(canonical: CanonicalFlowrule): TrafficMatch {

@@ -44,6 +44,8 @@ import {
 export interface MitigationSettings {
   /** FlowSpec routes of the installation that may be announced at once. */
   readonly flowspecBudget: number;
+  /** Of measures that were left out, and of attacks whose measures could not be decided: mistakes of ours. */
+  readonly logError?: (error: unknown, message: string) => void;
 }
 
 export const defaultFlowspecBudget = 1000;
@@ -64,7 +66,7 @@ export async function mitigateAttack(
   attack: AttackRow,
   detected: DetectedAttack,
   now: Date,
-  { flowspecBudget }: MitigationSettings = { flowspecBudget: defaultFlowspecBudget },
+  { flowspecBudget, logError }: MitigationSettings = { flowspecBudget: defaultFlowspecBudget },
 ): Promise<void> {
   if (!executor.inTransaction) throw new Error('an attack is mitigated outside a transaction');
   const policies = await policiesInForce(executor, attack.dst);
@@ -104,6 +106,7 @@ export async function mitigateAttack(
   };
   const isWaived = await loadWaived(executor, attack.uuid);
   const decided = decideMeasures(attackCase);
+  for (const fault of decided.faults) logError?.(new Error(fault), `attack ${attack.uuid} on ${attack.dst}`);
   const wanted: Measures = {
     ...decided,
     flowrules: decided.flowrules.filter(({ purpose }) => !isWaived('flowrule', purpose)),
@@ -145,11 +148,11 @@ async function readState(executor: Executor, uuid: string): Promise<AttackState>
   return state;
 }
 
-/** Thresholds by the policies in force, and what is usual of the vector that fired. */
+/** Thresholds by the policies in force, and what is usual by the detector's word: of each vector, else of the one that fired. */
 function limitsOf(
   policies: readonly PolicyInForce[],
   dst: Prefix,
-  { threshold }: DetectedAttack,
+  { threshold, profile }: DetectedAttack,
 ): (vector: string) => VectorLimits {
   const effective = effectivePolicy(
     policies.map(({ uuid, rank, subnet, settings }) => ({
@@ -167,8 +170,12 @@ function limitsOf(
   return (vector) => {
     if (!vectors.some((name) => name === vector)) return {};
     const { pps, bps } = thresholds[vectorNumber(vector as Vector)] ?? {};
-    const fired = threshold.vector === vector && threshold.metric === 'pps';
-    return { pps, bps, baselinePps: fired ? threshold.baseline : undefined };
+    const told = profile.find((each) => each.vector === vector);
+    const fired = (metric: 'pps' | 'bps') =>
+      threshold.vector === vector && threshold.metric === metric ? threshold.baseline : undefined;
+    const baselinePps = told?.baseline_pps ?? fired('pps');
+    const baselineBps = told?.baseline_bps ?? fired('bps');
+    return { pps, bps, baselinePps, baselineBps };
   };
 }
 
