@@ -74,7 +74,8 @@ const policySettings = {
     maximum: 1000,
     description:
       'Besides the threshold, traffic must exceed what is usual of the destination in this hour of the week so many ' +
-      'times. Absent: 3.',
+      'times. Usual is what the same hour of at least three days of the week had; each day raises the limit by a quarter of itself, ' +
+      'all seven to 3.05 times the threshold at most. 1: the threshold alone counts. Absent: 3.',
   }),
   mitigation_hold_s: Type.Integer({
     minimum: 0,

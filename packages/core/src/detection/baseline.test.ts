@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { canMatter, hourOfWeek, hourStart, learn } from './baseline.ts';
+import { canMatter, HOURS, hourOfWeek, hourStart, learn, usualAt } from './baseline.ts';
 
 const thresholds = { pps: 1_000, bps: 1e6 };
 
@@ -29,4 +29,18 @@ test('hours count from Monday, 00:00 UTC', () => {
   const monday = Date.UTC(2026, 0, 5);
   assert.deepEqual([hourOfWeek(monday), hourOfWeek(monday - 1), hourOfWeek(monday + 25 * 3_600_000)], [0, 167, 25]);
   assert.equal(hourStart(monday + 3_599_999), monday);
+});
+
+test('an hour is known by three days at the same hour, never by the hour before', () => {
+  const week = (hours: Record<number, number>) => ({
+    pps: Array.from({ length: HOURS }, (_, hour) => hours[hour] ?? 0),
+    bps: Array.from({ length: HOURS }, () => 0),
+    weights: Array.from({ length: HOURS }, (_, hour) => (hour in hours ? 1 : 0)),
+  });
+  const at = (hours: Record<number, number>) => usualAt(week(hours), 5 + 24);
+  assert.equal(at({ 2: 900, 3: 900, 4: 900, 28: 900, 27: 900 }), undefined);
+  assert.equal(at({ 5: 900, 53: 900 }), undefined);
+  assert.equal(at({ 5: 900, 53: 100, 77: 300 })?.pps, 300);
+  assert.equal(at({ 5: 900, 53: 100, 77: 300, 149: 800 })?.pps, 300);
+  assert.equal(at({ 5: 900, 29: 700, 53: 900 })?.pps, 700);
 });

@@ -43,11 +43,25 @@ test('a few samples more than the limit has are to be confirmed, many times as m
   assert.equal(at(125, 100), false);
 });
 
-test('a baseline raises what is too much and never lowers it', () => {
-  assert.equal(limitsOf(1_000, 10, { pps: 900, bps: 1 }, 3).pps, 2_700);
-  assert.equal(limitsOf(1_000, 10, { pps: 200, bps: 1 }, 3).pps, 1_000);
-  const excess = judge({ pps: 3_000, bps: 0 }, 10_000, limitsOf(1_000, 1e9, { pps: 900, bps: 1 }, 3));
+const daysOf = (pps: number, count: number) => ({
+  pps,
+  bps: 1,
+  days: Array.from({ length: 7 }, (_, day) => ({ pps: day < count ? pps : 1, bps: 1 })),
+});
+
+test('a baseline of days raises what is too much and never lowers it', () => {
+  assert.equal(limitsOf(1_000, 10, daysOf(400, 5), 3).pps, 1_200);
+  assert.equal(limitsOf(1_000, 10, daysOf(200, 7), 3).pps, 1_000);
+  const excess = judge({ pps: 3_000, bps: 0 }, 10_000, limitsOf(1_000, 1e9, daysOf(900, 7), 3));
   assert.deepEqual(excess, { metric: 'pps', value: 2_700, observed: 3_000, baseline: 900, isClear: true });
+});
+
+test('each day raises a limit by a quarter, from the third on, and no week to more than 3.05 times the threshold', () => {
+  const raised = [1, 2, 3, 4, 5, 6, 7].map((count) => limitsOf(1_000, 10, daysOf(100_000, count), 3).pps);
+  const expected = [1_000, 1_000, 1_250, 1_562.5, 1_953.125, 2_441.40625, 3_051.7578125];
+  assert.deepEqual(raised, expected);
+  assert.equal(limitsOf(1_000, 10, daysOf(100_000, 7), 1).pps, 1_000);
+  assert.equal(limitsOf(1_000, 10, daysOf(100_000, 7), 1_000).pps, expected.at(-1));
 });
 
 test('a vector without limits is never too much', () => {

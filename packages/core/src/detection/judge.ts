@@ -17,6 +17,15 @@ export interface Rates {
   readonly bps: number;
 }
 
+/** What is usual in an hour, with what the same hour had on each day of the week of which it is known. */
+export interface Usual extends Rates {
+  readonly days: readonly Rates[];
+}
+
+/** A limit is raised by what so many days of the week had in this hour, and by each more of them so many times. */
+const raisingDays = 3;
+const raiseOfDay = 1.25;
+
 /** What a rate must exceed; Infinity: nothing is too much. */
 export interface Limits {
   readonly pps: number;
@@ -47,10 +56,22 @@ export function samplingNoise(samples: number): number {
   return samples < LEAST_SAMPLES ? 1 : Math.min(1, (deviations * Math.SQRT2) / Math.sqrt(samples));
 }
 
-/** The limits of a vector: a threshold counts where it is above so many times what is usual. */
-export function limitsOf(pps: number, bps: number, baseline: Rates | undefined, factor: number): Limits {
-  if (baseline === undefined) return { pps, bps, baseline };
-  return { pps: Math.max(pps, factor * baseline.pps), bps: Math.max(bps, factor * baseline.bps), baseline };
+/**
+ * The limits of a vector: its thresholds, or so many times what is usual where days say so. Three days of the week that had
+ * more than a threshold divided by `factor` in this hour raise it by a quarter, each more by as much again: seven days to 3.05 times
+ * the threshold, further nothing. Whoever makes his traffic usual before he attacks has a week to be seen in. A factor of 1 raises nothing.
+ */
+export function limitsOf(pps: number, bps: number, usual: Usual | undefined, factor: number): Limits {
+  if (usual === undefined) return { pps, bps, baseline: undefined };
+  return { pps: raised('pps', pps, usual, factor), bps: raised('bps', bps, usual, factor), baseline: usual };
+}
+
+function raised(metric: 'pps' | 'bps', threshold: number, usual: Usual, factor: number): number {
+  const wanted = factor * usual[metric];
+  if (!(wanted > threshold) || factor <= 1) return threshold;
+  const days = usual.days.filter((day) => factor * day[metric] > threshold).length;
+  if (days < raisingDays) return threshold;
+  return Math.min(wanted, threshold * raiseOfDay ** (days - raisingDays + 1));
 }
 
 /** `rates`: what one second had, never scaled up from less. Of both metrics the one that is exceeded more. */

@@ -4,8 +4,8 @@
  * `baseline.ts`.
  */
 import type { BaselineEntry } from '@levee/contract/detector.ts';
-import { canMatter, HOURS, hourOfWeek, hourStart, learn } from '@levee/core/detection/baseline.ts';
-import type { Rates } from '@levee/core/detection/judge.ts';
+import { canMatter, HOURS, hourOfWeek, hourStart, learn, usualAt } from '@levee/core/detection/baseline.ts';
+import type { Rates, Usual } from '@levee/core/detection/judge.ts';
 import { wordsOf } from '@levee/core/detection/outermost.ts';
 import { type Vector, vectorNumber, vectors } from '@levee/core/detection/vector.ts';
 import type { Prefix } from '@levee/core/net/prefix.ts';
@@ -28,7 +28,7 @@ interface Row {
   readonly bps: Float64Array;
   readonly weights: Uint8Array;
   /** What is usual in this hour; undefined: nothing is known. */
-  usual: Rates | undefined;
+  usual: Usual | undefined;
   packets: number;
   bytes: number;
   /** Slots of this hour that were an attack's. */
@@ -81,7 +81,7 @@ export class Baselines {
       row.bps[entry.hour] = entry.bps;
       row.weights[entry.hour] = Math.max(1, Math.min(255, entry.weight));
     }
-    for (const row of this.#rows) if (row !== undefined) row.usual = usualOf(row, this.#hour);
+    for (const row of this.#rows) if (row !== undefined) row.usual = usualAt(row, this.#hour);
   }
 
   /** A key that came near what would be too much: from now on its hours are learnt. */
@@ -95,7 +95,7 @@ export class Baselines {
     this.#add(`${formatPrefix(prefix)} ${vector}`, prefix, vector, traffic);
   }
 
-  usual(number: number): Rates | undefined {
+  usual(number: number): Usual | undefined {
     return this.#rows[number]?.usual;
   }
 
@@ -184,7 +184,7 @@ export class Baselines {
       row.packets = 0;
       row.bytes = 0;
       row.excluded = 0;
-      row.usual = usualOf(row, next);
+      row.usual = usualAt(row, next);
       if (!this.#matters(row, thresholds, traffic)) {
         this.#release(row, traffic);
         this.#forget(number, row);
@@ -254,15 +254,6 @@ export class Baselines {
     this.#rows[number] = undefined;
     this.#free.push(number);
   }
-}
-
-/** What this hour of the week had; before it had one, the hour before, and that of the days before. */
-function usualOf({ pps, bps, weights }: Row, hour: number): Rates | undefined {
-  for (const back of [0, 1, 24, 25, 48, 72, 96, 120, 144]) {
-    const at = (hour + HOURS - back) % HOURS;
-    if (weights[at] !== 0) return { pps: pps[at] as number, bps: bps[at] as number };
-  }
-  return undefined;
 }
 
 function rounded(rate: number): number {

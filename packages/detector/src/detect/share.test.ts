@@ -70,7 +70,8 @@ test('what is usual of another share is neither learnt as nothing nor held, and 
   assert.equal(rig.learnt.length, 0);
   isOurs = true;
   rig.detection.shareChanged();
-  rig.detection.baselines({ type: 'baselines', entries: [known, { ...known, hour: 1 }] });
+  const sameHour = Array.from({ length: 7 }, (_, day) => ({ ...known, hour: 1 + day * 24 }));
+  rig.detection.baselines({ type: 'baselines', entries: [known, ...sameHour] });
   rig.run(20, [{ dst, vector: 'udp-other', pps: 110_000 }]);
   assert.deepEqual(rig.phases('started'), []);
   // Half of the hour was somebody else's: what is learnt of it is a rate all the same.
