@@ -20,6 +20,8 @@ export interface GobgpdOptions {
   readonly asn?: number;
   /** Of this end; 127.0.0.1 when absent. */
   readonly address?: string;
+  /** 192.0.2.10 when absent; peers need different ones. */
+  readonly routerId?: string;
   /** A free one when absent. */
   readonly port?: number;
   /** Where the interface is served; in a folder of its own when absent. Beside `tcp`. */
@@ -117,7 +119,7 @@ function configurationText(options: GobgpdOptions & { address: string; port: num
   const head = [
     '[global.config]',
     `as = ${asn}`,
-    'router-id = "192.0.2.10"',
+    `router-id = "${options.routerId ?? '192.0.2.10'}"`,
     `port = ${port}`,
     `local-address-list = ["${address}"]`,
   ];
