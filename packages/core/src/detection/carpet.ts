@@ -7,8 +7,10 @@
  */
 import { type Excess, judge, type Limits } from './judge.ts';
 
-/** Attacks on addresses of one subnet at a time; with more it is the subnet that is attacked. */
+/** Addresses of one subnet that are attacked by a vector at a time; with more it is the subnet that is attacked by it. */
 export const MOST_ADDRESS_ATTACKS = 4;
+/** As many with those that wait for their end: a flood that goes from address to address is on one at a time. */
+export const MOST_ADDRESS_ATTACKS_HELD = 8;
 const mostOfIt = 0.5;
 
 export interface Amount {

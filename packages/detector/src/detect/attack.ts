@@ -165,6 +165,12 @@ export class Attack {
     this.aboveMs = Math.max(this.aboveMs, atMs);
   }
 
+  /** Whether it goes on by this vector, rather than waits for its end. */
+  isAboveHalf(vector: number): boolean {
+    const of = this.vectors.get(vector);
+    return of !== undefined && isAboveHalf(of);
+  }
+
   profile(vector: number, part: ProfilePart, nowMs: number): void {
     this.vectors.get(vector)?.profile.add(part, nowMs);
     this.vectors.get(TOTAL)?.profile.add(part, nowMs);
@@ -272,10 +278,10 @@ export class Attack {
     }
   }
 
-  #stayAlive(traffic: Traffic, key: number, { pps, bps, samples, exceeded }: AttackVector, endMs: number): void {
-    const rate = exceeded.metric === 'pps' ? pps : bps;
-    if (samples < aliveSamples || rate < exceeded.value / 2) return;
-    if (rate >= exceeded.value) this.aboveMs = endMs;
+  #stayAlive(traffic: Traffic, key: number, of: AttackVector, endMs: number): void {
+    const { exceeded } = of;
+    if (!isAboveHalf(of)) return;
+    if (of[exceeded.metric] >= exceeded.value) this.aboveMs = endMs;
     // The window still holds what is over: the last slot that had its part of it is the moment.
     const part = exceeded.value / 2 / WINDOW_SLOTS;
     for (let back = 0; back < WINDOW_SLOTS; back++) {
@@ -311,6 +317,10 @@ export class Attack {
       return { exporter: value.slice(0, slash), interface: Number(value.slice(slash + 1)), share };
     });
   }
+}
+
+function isAboveHalf({ exceeded, samples, pps, bps }: AttackVector): boolean {
+  return samples >= aliveSamples && (exceeded.metric === 'pps' ? pps : bps) >= exceeded.value / 2;
 }
 
 function emptied(each: AttackVector): void {

@@ -96,25 +96,53 @@ test('busy neighbours do not make an attack on one address one on the subnet', (
   assert.deepEqual(rig.found(), [`${victim} udp-other`]);
 });
 
-test('a flood that goes from address to address is four attacks on addresses and one on the subnet', () => {
+test('a flood that goes from address to address is eight attacks on addresses and one on the subnet', () => {
   const rig = new Rig({ sampling: 16 });
   for (let host = 1; host <= 60; host++) rig.run(2, [syn(100_000, `203.0.113.${host}`)]);
   rig.run(600);
   const found = rig.found();
-  assert.equal(found.length, 5, found.join());
+  assert.equal(found.length, 9, found.join());
   assert.equal(found.at(-1), '203.0.113.0/24 tcp-syn');
+  assert.equal(rig.phases('ended').length, 9);
+});
+
+test('neighbours that are attacked by other vectors, or whose attacks are over, are attacked each on its own', () => {
+  const rig = new Rig({ sampling: 16 });
+  const vectors = ['tcp-syn', 'udp-other', 'icmp', 'gre', 'tcp-rst', 'ip-fragment', 'esp'] as const;
+  const flows = vectors.map((vector, host): Flow => ({ dst: `203.0.113.${host + 1}`, vector, pps: 200_000 }));
+  rig.run(10, flows);
+  assert.deepEqual(rig.found().sort(), flows.map(({ dst, vector }) => `${dst} ${vector}`).sort());
+  const over = new Rig({ sampling: 16 });
+  over.run(
+    5,
+    [1, 2, 3, 4].map((host) => syn(60_000, `203.0.113.${host}`)),
+  );
+  over.run(2);
+  over.run(5, [syn(60_000, '203.0.113.9')]);
+  assert.equal(over.found().at(-1), '203.0.113.9 tcp-syn');
+});
+
+test('five neighbours that are attacked by one vector at a time are one attack on the subnet from the fifth on', () => {
+  const rig = new Rig({ sampling: 16 });
+  const hosts = [1, 2, 3, 4, 5, 6, 7].map((host) => syn(60_000, `203.0.113.${host}`));
+  for (const [index] of hosts.entries()) rig.run(4, hosts.slice(0, index + 1));
+  rig.run(60, hosts);
+  rig.run(120);
+  assert.deepEqual(
+    rig.phases('started').map(({ dst }) => dst),
+    [...hosts.slice(0, 4).map(({ dst }) => dst), '203.0.113.0/24'],
+  );
   assert.equal(rig.phases('ended').length, 5);
 });
 
-test('an address of an attacked subnet that has too much of another vector joins it', () => {
+test('an address of an attacked subnet that has too much of another vector is an attack of its own', () => {
   const rig = new Rig({ sampling: 16 });
   const carpet = Array.from({ length: 200 }, (_, host) => udp(2_000, `203.0.113.${host + 1}`));
   rig.run(10, carpet);
   rig.run(10, [...carpet, syn(60_000)]);
-  assert.deepEqual(rig.found(), ['203.0.113.0/24 tcp-syn,udp-other']);
-  const last = rig.attacks.at(-1);
+  assert.deepEqual(rig.found(), ['203.0.113.0/24 udp-other', `${victim} tcp-syn`]);
+  const last = rig.attacks.findLast(({ dst }) => dst === '203.0.113.0/24');
   assert.equal(last?.profile[0]?.destinations.length, 64);
-  assert.deepEqual(last?.profile[1]?.destinations.slice(0, 1), [{ value: victim, share: 1 }]);
 });
 
 test('an attack ends when it has been below half of the threshold for the hold, at its last moment above', () => {

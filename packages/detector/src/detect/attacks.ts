@@ -3,28 +3,25 @@
  * over those of a detector before, ends them. What a finding means for which destination is decided here (decision 0131).
  */
 import type { DetectedAttack, OngoingAttack } from '@levee/contract/detector.ts';
-import { judgeSubnet, type Member, MOST_ADDRESS_ATTACKS } from '@levee/core/detection/carpet.ts';
-import { type EndedAttack, holdFor } from '@levee/core/detection/hold.ts';
+import { judgeSubnet, type Member } from '@levee/core/detection/carpet.ts';
 import { CONFIRMING_JUDGEMENTS, type Excess, limitsOf } from '@levee/core/detection/judge.ts';
 import { wordsOf } from '@levee/core/detection/outermost.ts';
 import { TOTAL, type Vector, vectors as vectorNames, vectorNumber } from '@levee/core/detection/vector.ts';
 import type { Prefix } from '@levee/core/net/prefix.ts';
 import { formatPrefix, parsePrefix } from '@levee/core/net/prefix-text.ts';
 import type { SlotProfile } from '../bus/port.ts';
+import { AddressAttackCounts } from './address-attack-counts.ts';
 import { Attack, type Threshold } from './attack.ts';
 import { startOf } from './attack-start.ts';
 import type { Baselines } from './baselines.ts';
+import { EndedAttacks } from './ended-attacks.ts';
 import type { Finding, Findings } from './examine.ts';
 import { type Places, prefixAt } from './places.ts';
 import { countMembers, membersOf } from './subnet-members.ts';
 import { type Traffic, tagOf, WindowSums } from './traffic.ts';
 
 export const MOST_ATTACKS = 4_096;
-/** Ended ones that are remembered: for the hold of what comes back, and so as not to take them over again. */
-const mostEnded = 4_096;
 const slotMilliseconds = 250;
-/** Settings that are older than the answer to a report are so for less. */
-const endToldAgainMilliseconds = 30_000;
 const none = -1;
 const sums = new WindowSums();
 
@@ -49,9 +46,7 @@ export class Attacks {
   /** By the number that the traffic table holds. */
   readonly #numbered: (Attack | undefined)[] = [];
   readonly #free: number[] = [];
-  readonly #ended = new Map<string, EndedAttack>();
-  /** When they ended, and when that was last told. */
-  readonly #endedIds = new Map<string, { readonly endedMs: number; toldMs: number }>();
+  readonly #ended = new EndedAttacks();
 
   constructor(host: AttackHost) {
     this.#host = host;
@@ -107,14 +102,15 @@ export class Attacks {
   takeOver(ongoing: readonly OngoingAttack[], isOurs: (destination: Prefix) => boolean, nowMs: number): void {
     const known = new Set([...this.#byDestination.values()].map(({ id }) => id));
     for (const each of ongoing) {
-      if (known.has(each.id) || this.#isEnded(each, nowMs)) continue;
+      if (this.#ended.has(each.id)) this.#tellEndAgain(each, nowMs);
+      if (known.has(each.id) || this.#ended.has(each.id)) continue;
       const read = parsePrefix(each.dst);
       if (!read.ok || !isOurs(read.prefix)) continue;
       const attack = this.#adopted(each, formatPrefix(read.prefix), nowMs);
       const row = this.#byDestination.has(attack.dst) ? none : this.#rowOf(read.prefix);
       if (row !== none && each.told === undefined) attack.threshold = this.#thresholdOf(attack, row);
       if (row === none || attack.vectors.size === 0 || !this.#keep(attack, row)) {
-        this.#remember(attack, nowMs, nowMs);
+        this.#ended.add(attack, nowMs, nowMs);
         this.#host.tell(attack.report('ended', nowMs, Math.max(nowMs, attack.startedMs)));
       }
     }
@@ -198,25 +194,29 @@ export class Attacks {
 
   #judgeAddresses(findings: readonly Finding[], begun: Set<Attack>, nowMs: number): void {
     const { traffic } = this.#host;
-    let attacked: Map<number, number> | undefined;
+    let counted: AddressAttackCounts | undefined;
     for (const { destination, vector, excess } of strongestFirst(findings.filter(isConfirmed))) {
       const aggregate = traffic.aggregates[destination] as number;
       const own = this.#at(destination);
-      const attack = own ?? this.#at(aggregate);
-      if (attack !== undefined) {
-        if (vector === TOTAL) continue;
-        attack.join(vector, own === undefined ? this.#exceededBySubnet(aggregate, vector, excess) : excess, nowMs);
-        if (own === undefined) attack.confirm(this.#host.slotMs(traffic.slot) + slotMilliseconds);
+      const around = this.#at(aggregate);
+      if (vector === TOTAL && (own ?? around) !== undefined) continue;
+      if (own !== undefined) {
+        own.join(vector, excess, nowMs);
         continue;
       }
-      attacked ??= this.#attackedAddresses();
-      const others = aggregate === none ? 0 : (attacked.get(aggregate) ?? 0);
-      if (others < MOST_ADDRESS_ATTACKS) {
+      counted ??= new AddressAttackCounts(traffic, this.#byDestination.values());
+      // Another vector than the subnet's is another attack, until it is on as many addresses.
+      const isOfSubnet = aggregate !== none && (around?.vectors.has(vector) || !counted.hasRoom(aggregate, vector));
+      if (!isOfSubnet) {
         this.#begin(destination, vector, excess, begun, nowMs);
-        if (aggregate !== none) attacked.set(aggregate, others + 1);
-      } else {
-        // One address after the other: it is the subnet that is meant.
-        this.#begin(aggregate, vector, this.#exceededBySubnet(aggregate, vector, excess), begun, nowMs, excess);
+        counted.add(aggregate, vector);
+        continue;
+      }
+      const exceeded = this.#exceededBySubnet(aggregate, vector, excess);
+      if (around === undefined) this.#begin(aggregate, vector, exceeded, begun, nowMs, excess);
+      else {
+        around.join(vector, exceeded, nowMs);
+        around.confirm(this.#host.slotMs(traffic.slot) + slotMilliseconds);
       }
     }
   }
@@ -224,17 +224,6 @@ export class Attacks {
   /** An attack on a subnet lives of what the subnet may have: what is too much for one address is usual for many. */
   #exceededBySubnet(aggregate: number, vector: number, excess: Excess): Excess {
     return { ...excess, value: this.#limits(aggregate, vector)[excess.metric] };
-  }
-
-  /** Attacks on single addresses, by their subnets. */
-  #attackedAddresses(): Map<number, number> {
-    const { traffic } = this.#host;
-    const counts = new Map<number, number>();
-    for (const { destination } of this.#byDestination.values()) {
-      const aggregate = traffic.aggregates[destination] as number;
-      if (aggregate !== none && aggregate !== destination) counts.set(aggregate, (counts.get(aggregate) ?? 0) + 1);
-    }
-    return counts;
   }
 
   /** `told`: what is said to have been exceeded, where that is another thing than what it lives of. */
@@ -260,7 +249,7 @@ export class Attacks {
         dst,
         startedMs,
         detectedMs: nowMs,
-        holdMilliseconds: holdFor(levels.holdMilliseconds, this.#ended.get(dst), startedMs),
+        holdMilliseconds: this.#ended.holdOf(dst, levels.holdMilliseconds, startedMs),
         threshold: {
           policy: levels.policies[vector] ?? 'default',
           vector: vectorNames[vector] as string,
@@ -357,28 +346,14 @@ export class Attacks {
 
   #end(attack: Attack, endedMs: number, nowMs: number): void {
     this.#host.tell(attack.report('ended', nowMs, endedMs));
-    this.#remember(attack, endedMs, nowMs);
+    this.#ended.add(attack, endedMs, nowMs);
     this.#drop(attack);
   }
 
-  /** One that goes on elsewhere although its end was told long ago: the word was lost, or refused, and is said again. */
-  #isEnded(ongoing: OngoingAttack, nowMs: number): boolean {
-    const ended = this.#endedIds.get(ongoing.id);
-    if (ended === undefined) return false;
-    if (nowMs - ended.toldMs >= endToldAgainMilliseconds) {
-      ended.toldMs = nowMs;
-      this.#host.tell(this.#adopted(ongoing, ongoing.dst, nowMs).report('ended', nowMs, ended.endedMs));
-    }
-    return true;
-  }
-
-  #remember({ id, dst, holdMilliseconds }: Attack, endedMs: number, nowMs: number): void {
-    this.#ended.delete(dst);
-    this.#ended.set(dst, { endedMs, holdMilliseconds });
-    this.#endedIds.set(id, { endedMs, toldMs: nowMs });
-    for (const kept of [this.#ended, this.#endedIds]) {
-      if (kept.size > mostEnded) kept.delete(kept.keys().next().value as string);
-    }
+  #tellEndAgain(ongoing: OngoingAttack, nowMs: number): void {
+    const endedMs = this.#ended.toTellAgain(ongoing.id, nowMs);
+    if (endedMs === undefined) return;
+    this.#host.tell(this.#adopted(ongoing, ongoing.dst, nowMs).report('ended', nowMs, endedMs));
   }
 
   #drop(attack: Attack): void {
