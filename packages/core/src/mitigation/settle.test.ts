@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { VectorProfile } from '@levee/contract/detector.ts';
 import { defaultThresholds } from '../detection/policy.ts';
 import type { Vector } from '../detection/vector.ts';
+import { parseStoredRule } from '../firewall/parse.ts';
 import { prefixFromTrusted } from '../net/prefix-text.ts';
 import { decideMeasures, type MitigationCase } from './decide.ts';
 import type { Measures } from './measure.ts';
@@ -147,4 +148,36 @@ test("another attack's wider flowrule counts, and is left alone", () => {
   const wide = routes.map((route) => ({ ...route, isOwn: false }));
   const { flowrules } = settleMeasures(one, decideMeasures(one), wide, []);
   assert.deepEqual(flowrules, { keep: [], make: [], remove: [] });
+});
+
+test('what was made before anything was seen gives way to what is seen, and is not taken up again while that is enough', () => {
+  const unseen = caseOf([{ ...from(), samples: 0, length: { min: 0, p5: 0, max: 0 } }]);
+  const seen = caseOf([from([123, 1])]);
+  const first = decideMeasures(unseen);
+  const { flowrules, edge } = settled(unseen, seen);
+  assert.deepEqual([flowrules.remove, edge.remove.length], [['route 0'], first.edge.length - 1]);
+  assert.deepEqual(
+    flowrules.make.map(({ canonical }) => canonical.components['source-port']),
+    ['123'],
+  );
+  assert.ok(isSame(settled(seen, caseOf([from([123, 0.95], [53, 0.05])]))));
+  const wavering = caseOf([from([123, 0.8], [53, 0.2])]);
+  assert.ok(isSame(settled(wavering, seen)), 'a port more is not much wider');
+});
+
+test('what is held for a customer gives way to what touches none', () => {
+  const parsed = parseStoredRule(
+    { dst: '203.0.113.7', protocol: 'udp', port: { src: { start: 53 } }, action: 'accept', priority: 1 },
+    { uuid: '018f0000-0000-7000-8000-000000000001', sequence: 1 },
+  );
+  assert.ok(parsed.ok);
+  const accepts = [parsed.rule];
+  const both = caseOf([from([53, 0.3], [123, 0.7])], { accepts });
+  const one = caseOf([from([53, 0.02], [123, 0.98])], { accepts });
+  const { flowrules } = settled(both, one);
+  assert.deepEqual(flowrules.remove, ['route 0']);
+  assert.deepEqual(
+    flowrules.make.map(({ canonical, held }) => [canonical.components['source-port'], held]),
+    [['123', undefined]],
+  );
 });

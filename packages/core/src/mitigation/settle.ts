@@ -1,18 +1,21 @@
 /**
  * Owns what becomes of the measures that stand already when an attack looks otherwise: those that still catch their vector
- * stay as they are, so that routers and peers are not told something new with each report. Only what discards gives way at once,
- * where it has turned out that the destination may have a use for the traffic. Pure. Decides no measure itself.
+ * stay as they are, so that routers and peers are not told something new with each report. Three things give way: what
+ * discards where the destination may have a use for the traffic after all, what is much wider than it need be, and what is held
+ * for a customer whom it need not touch. Pure. Decides no measure itself.
  */
 import type { VectorProfile } from '@levee/contract/detector.ts';
 import { parseStoredRule } from '../firewall/parse.ts';
 import type { CanonicalRule } from '../firewall/wire.ts';
 import type { CanonicalFlowrule } from '../flowspec/flowrule.ts';
 import { parseFlowrule } from '../flowspec/parse-flowrule.ts';
+import type { Prefix } from '../net/prefix.ts';
 import { coverageOf } from './coverage.ts';
 import { announcesRoutes, holdOf, type MitigationCase, MOST_FLOWRULES } from './decide.ts';
 import { type EdgeMeasure, type FlowMeasure, type Measures, vectorOfPurpose } from './measure.ts';
 import { WANTED_COVERAGE } from './profile-shape.ts';
 import { matchOfFlowrule, matchOfRule, type TrafficMatch } from './traffic-match.ts';
+import { MUCH_WIDER, widthOf } from './width.ts';
 
 export interface StandingRoute {
   readonly uuid: string;
@@ -68,7 +71,11 @@ function settleRoutes(
     const discards = ({ canonical }: { readonly canonical: CanonicalFlowrule }) => canonical.action === 'discard';
     return next.length > 0 && !next.some(discards) && ofVector(own, vector).some(discards);
   };
-  const isLackingNow = (profile: VectorProfile) => !caught(profile) || isTooHard(profile);
+  const isLackingNow = (profile: VectorProfile) =>
+    !caught(profile) ||
+    isTooHard(profile) ||
+    isHeldInVain(attack, profile, decided, own) ||
+    isTooWide(attack, profile, decided, own);
   const lacking = new Set(attack.profiles.filter(isLackingNow).map(({ vector }) => vector));
   // What is of no single vector may catch each of those that lack something.
   const isLacking = (purpose: string) => {
@@ -83,6 +90,41 @@ function settleRoutes(
     decided.flowrules.some(({ replaces, canonical }) => replaces !== undefined || canonical.action === 'blackhole');
   const tooMany = new Set([...staying, ...added].map(({ canonical }) => JSON.stringify(canonical))).size > room;
   return difference(attack, own, isUnusual || tooMany ? decided.flowrules : [...staying, ...added]);
+}
+
+/** Nothing of the vector is announced, for the sake of a customer; what would be made now is in no customer's way. */
+function isHeldInVain(
+  attack: MitigationCase,
+  { vector }: VectorProfile,
+  decided: Measures,
+  own: readonly StandingRoute[],
+): boolean {
+  const now = ofVector(own, vector);
+  const next = ofVector(decided.flowrules, vector);
+  if (next.length === 0 || next.some(({ held }) => held !== undefined)) return false;
+  return now.some((route) => holdOf(attack, route.canonical, route) !== undefined);
+}
+
+/** It was made when less was known: what would be made now hits far less besides the attack. */
+function isTooWide(
+  attack: MitigationCase,
+  profile: VectorProfile,
+  decided: Measures,
+  own: readonly StandingRoute[],
+): boolean {
+  const matchesOf = (measures: readonly { readonly purpose: string; readonly canonical: CanonicalFlowrule }[]) =>
+    ofVector(measures, profile.vector).map(({ canonical }) => matchOfRoute(canonical));
+  return isMuchWider(matchesOf(own), matchesOf(decided.flowrules), profile, attack.dst);
+}
+
+function isMuchWider(
+  now: readonly TrafficMatch[],
+  next: readonly TrafficMatch[],
+  profile: VectorProfile,
+  dst: Prefix,
+): boolean {
+  if (next.length === 0 || widthOf(now) < MUCH_WIDER * widthOf(next)) return false;
+  return coverageOf(next, profile, dst) >= WANTED_COVERAGE - EPSILON;
 }
 
 function difference(
@@ -113,15 +155,14 @@ function settleRules(attack: MitigationCase, decided: Measures, standing: readon
   for (const profile of attack.profiles) {
     const now = ofVector(standing, profile.vector);
     const next = ofVector(decided.edge, profile.vector);
+    const matches = (rules: readonly { readonly canonical: CanonicalRule }[]) =>
+      rules.map(({ canonical }) => matchOfStored(canonical));
     const share = (rules: readonly { readonly canonical: CanonicalRule }[]) =>
-      coverageOf(
-        rules.map(({ canonical }) => matchOfStored(canonical)),
-        profile,
-        attack.dst,
-      );
+      coverageOf(matches(rules), profile, attack.dst);
     // Where connections may not be looked at any more, what asks for them has to go; the other way round nothing has.
     const isAllowed = (!asksForState(now) || asksForState(next)) && (!onlyDrops(now) || onlyDrops(next));
-    const isEnough = isAllowed && share(now) >= Math.min(WANTED_COVERAGE, share(next)) - EPSILON;
+    const isWide = isMuchWider(matches(now), matches(next), profile, attack.dst);
+    const isEnough = isAllowed && !isWide && share(now) >= Math.min(WANTED_COVERAGE, share(next)) - EPSILON;
     wanted.push(...(isEnough && now.length > 0 && !observes ? now : next));
   }
   const seen = new Set(attack.profiles.map(({ vector }) => vector));
