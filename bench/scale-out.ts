@@ -42,6 +42,8 @@ process.on('exit', () => {
   for (const child of living) child.kill('SIGKILL');
 });
 
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+
 const whole: [number, number][] = [];
 for (const [collectors, detectors] of shapes) {
   const idle = costOf(await run(collectors, detectors, 0));

@@ -119,6 +119,14 @@ for (const [way, loaded] of Object.entries(ways)) {
   });
 }
 
+test("files for NATS are the detector's also where they were named from another directory", () => {
+  const place = { data, edgeState: join(data, 'edge'), detectorState: join(data, 'detector') };
+  const parent = load({ environment: { LEVEE_DETECT_NATS_CA: 'certificates/ca.pem' } });
+  const { environment, directory } = detectorProcess(parent, place, undefined);
+  assert.notEqual(directory, process.cwd());
+  assert.equal(environment.LEVEE_DETECT_NATS_CA, join(process.cwd(), 'certificates/ca.pem'));
+});
+
 test('of the secrets the edge has its own key alone, the detector its own and those to NATS', () => {
   const secretsOf = (reader: Reader) =>
     settingEntries.filter(([, each]) => each.secret && each.readBy.includes(reader)).map(([name]) => name);

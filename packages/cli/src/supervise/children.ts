@@ -4,7 +4,7 @@
  * send to, never see the database's address or the operator key.
  */
 import { existsSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { commandInNamespace } from '@levee/edge/netns.ts';
 import { type Loaded, toEnvironment } from '../config/load.ts';
 import { type ConfigOf, settings } from '../config/settings.ts';
@@ -68,6 +68,11 @@ export function detectorProcess(loaded: Loaded, place: Place, listen: readonly s
     [settings.detectStateDirectory.environment]: place.detectorState,
     [settings.detectControl.environment]: controlSocket,
   };
+  // It works in the data directory: what was meant from here has to be said from everywhere.
+  for (const name of ['detectNatsCredentials', 'detectNatsCa', 'detectNatsCertificate', 'detectNatsKey'] as const) {
+    const path = loaded.config[name];
+    if (path !== undefined) environment[settings[name].environment] = resolve(path);
+  }
   if (listen !== undefined && loaded.config.flowListen.some(({ port }) => port === 0)) {
     environment[settings.flowListen.environment] = listen.join(',');
   }
