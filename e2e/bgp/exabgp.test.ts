@@ -1,21 +1,27 @@
 /** A real ExaBGP with the file that is given out, running `levee exabgp`: what BIRD has behind it is what was asked. */
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { after, before, test } from 'node:test';
 import type { BgpRoute } from '@levee/core/flowspec/bgp-route.ts';
 import { parseFlowrule } from '@levee/core/flowspec/parse-flowrule.ts';
 import { startBird } from '@levee/lab/bgp/bird.ts';
-import { freePort, makeFolder, startProcess } from '@levee/lab/bgp/daemon.ts';
+import { freePort } from '@levee/lab/bgp/daemon.ts';
 import { createExabgpSpeaker } from '@levee/server/backends/bgp/exabgp/exabgp-speaker.ts';
 import type { SpeakerSession } from '@levee/server/backends/bgp/port.ts';
 import { routeOfFields } from '@levee/server/backends/bgp/testing/flowrules.ts';
 import { holdToContract } from '@levee/server/backends/bgp/testing/speaker-contract.ts';
+import { startTestPostgres, type TestPostgres } from '@levee/server/store/testing/test-postgres.ts';
 import { waitUntil } from '@levee/server/store/testing/wait-until.ts';
+import { startExabgp } from './exabgp-daemon.ts';
+import { openInstallation } from './installation.ts';
 
+let postgres: TestPostgres;
+before(async () => {
+  postgres = await startTestPostgres();
+});
 const removals: (() => unknown)[] = [];
 after(async () => {
   for (const remove of removals.reverse()) await remove();
+  await postgres?.stop();
 });
 
 const ranges = (count: number) =>
@@ -72,24 +78,13 @@ function canonical(routes: readonly object[]): string[] {
 }
 
 test('ExaBGP announces through `levee exabgp` what was asked, tells a control plane that comes back, and withdraws', async () => {
-  const folder = makeFolder('exabgp');
-  removals.push(folder.remove);
-  const socket = join(folder.path, 'exabgp.sock');
   const neighbor = { address: '127.0.0.1', port: await freePort(), asn: 64500 };
   const bird = await startBird({ neighbor });
   removals.push(() => bird.remove());
-  const levee = join(import.meta.dirname, '../../packages/cli/src/levee.ts');
-  const text = readFileSync(join(import.meta.dirname, '../../deploy/bgp/exabgp.conf'), 'utf8')
-    .replace('/usr/local/bin/levee exabgp /run/levee/exabgp.sock', `${process.execPath} ${levee} exabgp ${socket}`)
-    .replace('router-id 192.0.2.10;', `router-id 192.0.2.11; connect ${bird.port};`)
-    .replaceAll('192.0.2.10', neighbor.address)
-    .replaceAll('192.0.2.1 {', `${bird.address} {`);
-  const file = join(folder.path, 'exabgp.conf');
-  writeFileSync(file, text);
-  let speaker = createExabgpSpeaker(socket);
+  const exabgp = startExabgp(bird, neighbor.address);
+  removals.push(() => exabgp.remove());
+  let speaker = createExabgpSpeaker(exabgp.socketPath);
   removals.push(() => speaker.close());
-  const exabgp = startProcess('env', ['exabgp.daemon.user=root', 'exabgp.tcp.bind=', 'exabgp', file]);
-  removals.push(() => exabgp.kill('SIGTERM'));
   const session = async (): Promise<SpeakerSession> => {
     let found: SpeakerSession | undefined;
     await waitUntil(
@@ -121,7 +116,7 @@ test('ExaBGP announces through `levee exabgp` what was asked, tells a control pl
   // The control plane ends, and another comes: routes stay, and it is told which there are.
   await speaker.close();
   await first.ended;
-  speaker = createExabgpSpeaker(socket);
+  speaker = createExabgpSpeaker(exabgp.socketPath);
   const second = await session();
   const listed = await second.list();
   assert.ok(listed.ok);
@@ -137,4 +132,40 @@ test('ExaBGP announces through `levee exabgp` what was asked, tells a control pl
     'BIRD has none',
     20_000,
   );
+});
+
+test('what was withdrawn while `levee exabgp` was dead goes once it is back, though it remembers nothing; the rest stays all along', async () => {
+  const neighbor = { address: '127.0.0.1', port: await freePort(), asn: 64500 };
+  const bird = await startBird({ neighbor, address: '127.0.0.4' });
+  removals.push(() => bird.remove());
+  const exabgp = startExabgp(bird, neighbor.address);
+  removals.push(() => exabgp.remove());
+  const levee = await openInstallation(postgres);
+  removals.push(() => levee.stop());
+  const replica = levee.start(createExabgpSpeaker(exabgp.socketPath));
+  const uuids = await levee.announce([...wanted, ...blackholes]);
+  await waitUntil(async () => (await bird.flowCount()) === wanted.length, 'BIRD has the rules', 20_000);
+  await waitUntil(async () => (await bird.blackholes()).length === 2, 'BIRD has the blackholes');
+  await waitUntil(levee.areActive, 'all are active');
+  await replica.stop();
+  const dead = exabgp.relayPid();
+  assert.ok(dead !== undefined, exabgp.output());
+  process.kill(dead, 'SIGKILL');
+  // All but the first rule and the last blackhole.
+  await levee.withdraw(uuids.slice(1, -1));
+  await waitUntil(() => ![undefined, dead].includes(exabgp.relayPid()), 'ExaBGP runs another', 20_000);
+  assert.equal(await bird.flowCount(), wanted.length, 'ExaBGP still announces what the dead one told it');
+  let fewest = wanted.length;
+  let watching = true;
+  const watch = (async () => {
+    while (watching) fewest = Math.min(fewest, await bird.flowCount());
+  })();
+  levee.start(createExabgpSpeaker(exabgp.socketPath));
+  await waitUntil(async () => (await bird.flowCount()) === 1, 'BIRD has one rule', 20_000);
+  await waitUntil(async () => (await bird.blackholes()).length === 1, 'BIRD has one blackhole');
+  watching = false;
+  await watch;
+  assert.equal(fewest, 1);
+  assert.deepEqual(canonical(await bird.flowRoutes()), canonical(wanted.slice(0, 1)));
+  await waitUntil(async () => (await levee.rows()).length === 2 && (await levee.areActive()), 'the rows say so');
 });
