@@ -139,6 +139,45 @@ test('figures that are not understood cost no attack', async () => {
   assert.deepEqual(told(control), ['a started']);
 });
 
+test('of figures only the piece that is not understood is given up, and no attack waits for it', async () => {
+  const control = await controlPlane();
+  const baseline = (hour: number) => ({ dst: '203.0.113.7', vector: 'gre', hour, pps: 1, bps: 1, weight: 1 });
+  const exporter = {
+    source: '192.0.2.1',
+    last_seen_ms: 1,
+    protocols: [],
+    datagrams: 1,
+    records: 1,
+    datagrams_per_second: 1,
+    records_per_second: 1,
+    templates: 0,
+    dropped: {},
+    lost: 0,
+  };
+  let isAway = true;
+  control.answer = ({ baselines = [] }) => {
+    if (isAway) return 503;
+    return baselines.some(({ hour }) => hour === 33) ? 400 : 200;
+  };
+  const { link: linked } = link([control.address]);
+  linked.baselines(Array.from({ length: 100 }, (_, hour) => baseline(hour)));
+  linked.account([exporter]);
+  linked.attacks([attack('a'), attack('b', 'ended')]);
+  isAway = false;
+  await linked.idle();
+  assert.deepEqual(told(control), ['a started', 'b ended']);
+  assert.deepEqual(
+    control.reports.filter(({ exporters }) => exporters !== undefined).map(({ exporters }) => exporters),
+    [[exporter]],
+  );
+  const hours = control.reports.flatMap(({ baselines = [] }) => baselines.map(({ hour }) => hour));
+  assert.deepEqual(
+    hours.toSorted((a, b) => a - b),
+    Array.from({ length: 100 }, (_, hour) => hour).filter((hour) => hour !== 33),
+  );
+  assert.deepEqual(control.reports[0]?.attacks.length, 1, 'attacks wait for figures');
+});
+
 test('what was found while the control plane was away is told as soon as it is back', async () => {
   const control = await controlPlane();
   const { link: linked } = link([control.address]);

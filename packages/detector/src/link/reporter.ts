@@ -15,6 +15,7 @@ import type { KeyAlarm } from '@levee/follow/key-alarm.ts';
 import { watchOutage } from '@levee/follow/outage.ts';
 import type { Logger } from 'pino';
 import { createWaitingAttacks } from './waiting-attacks.ts';
+import { createWaitingFigures } from './waiting-figures.ts';
 
 export interface ReporterOptions {
   readonly endpoints: readonly Endpoint[];
@@ -49,9 +50,6 @@ export interface Reporter {
 
 const MOST_ATTACKS = 200;
 const MOST_BYTES = 4 * 1024 * 1024;
-const MOST_BASELINES = 5_000;
-/** Those that wait; they come again with every reading. */
-const BASELINES_KEPT = 100_000;
 
 export function createReporter(options: ReporterOptions): Reporter {
   const { endpoints, logger } = options;
@@ -62,12 +60,11 @@ export function createReporter(options: ReporterOptions): Reporter {
   const waiting = createWaitingAttacks(({ id, dst }) =>
     logger.error({ attack: id, dst }, 'the control plane was away for too long: an attack is not told of'),
   );
-  const gathered = new Map<string, BaselineEntry>();
-  let exporters: readonly ExporterStatus[] | undefined;
+  const figures = createWaitingFigures();
   let at = 0;
   let sequence = 0;
-  /** How many attacks go at once: one, after a report that was not understood, to find which it was. */
-  let most = MOST_ATTACKS;
+  /** A report was not understood: attacks go one by one and without anything else, to find which it was. */
+  let isCareful = false;
   let due = false;
   let sending = false;
   let stopped = false;
@@ -83,57 +80,42 @@ export function createReporter(options: ReporterOptions): Reporter {
   const send = async (): Promise<void> => {
     sending = true;
     due = false;
-    const attacks = waiting.take(most, MOST_BYTES);
-    const baselines = [...gathered].slice(0, MOST_BASELINES);
-    const told = exporters;
+    const attacks = waiting.take(isCareful ? 1 : MOST_ATTACKS, MOST_BYTES);
+    const hasFigures = (!isCareful || attacks.length === 0) && figures.size > 0;
     const report: DetectorReport = {
       run: options.run,
       sequence: sequence++,
       attacks: [...attacks],
-      ...(told !== undefined && { exporters: [...told] }),
-      ...(baselines.length > 0 && { baselines: baselines.map(([, entry]) => entry) }),
+      ...(hasFigures && figures.take()),
       status: options.status(),
     };
     const endpoint = endpoints[at % endpoints.length] as Endpoint;
     const outcome = await post(caller, endpoint, '/detector/v1/report', report);
     sending = false;
-    // What it cannot understand it never will: nothing else must wait for it, least of all an attack.
-    const isMalformed = outcome.status === 400 || outcome.status === 413;
-    const isAlone = told === undefined && baselines.length === 0 && attacks.length <= 1;
-    if (outcome.status === 200 || isMalformed) {
-      for (const [name, entry] of baselines) if (gathered.get(name) === entry) gathered.delete(name);
-      if (exporters === told) exporters = undefined;
-    }
-    if (outcome.status === 200 || (isMalformed && isAlone)) {
-      if (isMalformed) {
-        // That it is attacked, or no longer, matters more than by what: nothing may go on because its end was refused.
-        const becomes = waiting.bared() ? 'is told without what the attack looks like' : 'is not repeated';
-        logger.error({ reason: outcome.body, attack: attacks[0]?.id }, `a report was refused and ${becomes}`);
-      } else {
-        waiting.settled();
-        tellRefused(outcome.body);
-        if (waiting.size === 0) most = MOST_ATTACKS;
-      }
-      backoff.reset();
-      outage.over();
-      if (due || waiting.size > 0 || gathered.size > 0) kick();
+    const isRefused = outcome.status === 400 || outcome.status === 413;
+    if (outcome.status === 200) {
+      waiting.settled();
+      if (hasFigures) figures.settled();
+      tellRefused(outcome.body);
+      if (waiting.size + figures.size === 0) isCareful = false;
+    } else if (isRefused) {
+      becomesOfRefused(attacks, hasFigures, outcome.body);
     } else {
       waiting.returned();
-      if (isMalformed) {
-        logger.error({ reason: outcome.body }, 'a report was refused; its attacks are told one by one');
-        most = 1;
-      } else {
-        at += 1;
-        outage.failed({ endpoint: endpoint.text, reason: outcome.reason });
-      }
+      at += 1;
+      outage.failed({ endpoint: endpoint.text, reason: outcome.reason });
       due = true;
       if (!stopped) {
-        const again = (): void => {
+        retry = setTimeout(() => {
           retry = undefined;
           void send();
-        };
-        retry = setTimeout(again, isMalformed ? 0 : backoff.next());
+        }, backoff.next());
       }
+    }
+    if (outcome.status === 200 || isRefused) {
+      backoff.reset();
+      outage.over();
+      if (due || waiting.size + figures.size > 0) kick();
     }
     settle();
   };
@@ -147,6 +129,21 @@ export function createReporter(options: ReporterOptions): Reporter {
       return { status: 0, body: '', reason: (error as NodeJS.ErrnoException).code ?? (error as Error).message };
     }
   };
+  /** What it cannot understand it never will: nothing else must wait for it, least of all an attack. */
+  const becomesOfRefused = (attacks: readonly DetectedAttack[], hasFigures: boolean, reason: string): void => {
+    const [attack] = attacks;
+    if (attack === undefined) {
+      if (!hasFigures || figures.refused()) logger.error({ reason }, 'figures were refused and are not repeated');
+    } else if (attacks.length > 1 || hasFigures) {
+      waiting.returned();
+      isCareful = true;
+      logger.error({ reason }, 'a report was refused; its attacks are told one by one');
+    } else {
+      // That it is attacked, or no longer, matters more than by what: nothing may go on because its end was refused.
+      const becomes = waiting.bared() ? 'is told without what the attack looks like' : 'is not repeated';
+      logger.error({ reason, attack: attack.id }, `a report was refused and ${becomes}`);
+    }
+  };
   const tellRefused = (body: string): void => {
     let answer: DetectorReportAnswer;
     try {
@@ -156,6 +153,8 @@ export function createReporter(options: ReporterOptions): Reporter {
     }
     for (const { id, message } of answer.refused ?? [])
       logger.warn({ attack: id, message }, 'an attack was not recorded');
+    for (const { field, message } of answer.left_out ?? [])
+      logger.warn({ field, message }, 'a piece of a report was not taken');
   };
   const kick = (): void => {
     due = true;
@@ -171,14 +170,11 @@ export function createReporter(options: ReporterOptions): Reporter {
       if (attacks.length > 0) kick();
     },
     baselines(entries) {
-      for (const entry of entries) {
-        const key = `${entry.dst} ${entry.vector} ${entry.hour}`;
-        if (gathered.has(key) || gathered.size < BASELINES_KEPT) gathered.set(key, entry);
-      }
+      figures.baselines(entries);
       if (entries.length > 0) kick();
     },
     account(present) {
-      exporters = present;
+      figures.exporters(present);
       kick();
     },
     prefer(endpoint) {
