@@ -2,9 +2,9 @@
  * Owns when an attack that was just found began. Looks at the window alone.
  */
 import type { Excess } from '@levee/core/detection/judge.ts';
+import { SLOT_MILLISECONDS } from '../bus/port.ts';
 import { type Traffic, WINDOW_SLOTS, WindowSums } from './traffic.ts';
 
-const slotMilliseconds = 250;
 const sums = new WindowSums();
 
 /** When its traffic set in, as far as the window tells: within the first slot by how full that one is. */
@@ -26,5 +26,5 @@ export function startOf(
   let first = last;
   while (first > last - WINDOW_SLOTS + 1 && amount(first - 1) >= part) first--;
   const filled = first === last ? 1 : Math.min(1, amount(first) / Math.max(1, amount(first + 1)));
-  return slotMs(first) + Math.round((1 - filled) * slotMilliseconds);
+  return slotMs(first) + Math.round((1 - filled) * SLOT_MILLISECONDS);
 }

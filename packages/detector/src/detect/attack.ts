@@ -9,6 +9,7 @@ import { type Rates, samplingNoise } from '@levee/core/detection/judge.ts';
 import { type ProfilePart, ProfileWindow, top } from '@levee/core/detection/profile.ts';
 import { Timeline } from '@levee/core/detection/timeline.ts';
 import { TOTAL, vectors as vectorNames } from '@levee/core/detection/vector.ts';
+import { SLOT_MILLISECONDS } from '../bus/port.ts';
 import type { Baselines } from './baselines.ts';
 import { type Traffic, WINDOW_SLOTS, WindowSums } from './traffic.ts';
 
@@ -47,7 +48,6 @@ interface AttackVector {
 const changeMilliseconds = 1_000;
 /** What is not worth a word of its own is told as often. */
 const leisureMilliseconds = 10_000;
-const slotMilliseconds = 250;
 /** A change of a rate that is worth telling, where sampling is finer than that. */
 const significant = 0.1;
 /** Fewer samples a second do not keep an attack alive: one may be anybody's. */
@@ -124,13 +124,13 @@ export class Attack {
   /** What the window holds of it from before it was found. Once, when its first vectors have joined. */
   countBack(traffic: Traffic, slotMsOf: (slot: number) => number): void {
     for (let slot = traffic.slot - WINDOW_SLOTS + 1; slot < traffic.slot; slot++) {
-      if (slotMsOf(slot) + slotMilliseconds > this.startedMs) this.#countSlot(traffic, slot, slotMsOf(slot));
+      if (slotMsOf(slot) + SLOT_MILLISECONDS > this.startedMs) this.#countSlot(traffic, slot, slotMsOf(slot));
     }
   }
 
   /** Once a slot. */
   measure(traffic: Traffic, baselines: Baselines, slotMs: number): void {
-    const endMs = slotMs + slotMilliseconds;
+    const endMs = slotMs + SLOT_MILLISECONDS;
     traffic.align(this.destination);
     this.#countSlot(traffic, traffic.slot, slotMs);
     this.#pps = 0;
@@ -287,7 +287,7 @@ export class Attack {
     for (let back = 0; back < WINDOW_SLOTS; back++) {
       const { packets, bytes } = traffic.at(key, traffic.slot - back, sums);
       if ((exceeded.metric === 'pps' ? packets : bytes * 8) < part) continue;
-      this.aboveHalfMs = Math.max(this.aboveHalfMs, endMs - back * slotMilliseconds);
+      this.aboveHalfMs = Math.max(this.aboveHalfMs, endMs - back * SLOT_MILLISECONDS);
       return;
     }
     this.aboveHalfMs = endMs;

@@ -9,7 +9,7 @@ import { wordsOf } from '@levee/core/detection/outermost.ts';
 import { TOTAL, type Vector, vectors as vectorNames, vectorNumber } from '@levee/core/detection/vector.ts';
 import type { Prefix } from '@levee/core/net/prefix.ts';
 import { formatPrefix, parsePrefix } from '@levee/core/net/prefix-text.ts';
-import type { SlotProfile } from '../bus/port.ts';
+import { SLOT_MILLISECONDS, type SlotProfile } from '../bus/port.ts';
 import { AddressAttackCounts } from './address-attack-counts.ts';
 import { Attack, type Threshold } from './attack.ts';
 import { startOf } from './attack-start.ts';
@@ -21,7 +21,6 @@ import { countMembers, membersOf } from './subnet-members.ts';
 import { type Traffic, tagOf, WindowSums } from './traffic.ts';
 
 export const MOST_ATTACKS = 4_096;
-const slotMilliseconds = 250;
 const none = -1;
 const sums = new WindowSums();
 
@@ -87,7 +86,7 @@ export class Attacks {
       for (const profile of this.#host.profilesOf(attack.dst)) attack.profile(profile.vector, profile, nowMs);
       this.#host.tell(attack.report('started', nowMs));
     }
-    const endMs = slotMs + slotMilliseconds;
+    const endMs = slotMs + SLOT_MILLISECONDS;
     for (const attack of [...this.#byDestination.values()]) {
       const endedMs = attack.endedMs(endMs, sightedMs);
       if (endedMs !== undefined) this.#end(attack, endedMs, nowMs);
@@ -216,7 +215,7 @@ export class Attacks {
       if (around === undefined) this.#begin(aggregate, vector, exceeded, begun, nowMs, excess);
       else {
         around.join(vector, exceeded, nowMs);
-        around.confirm(this.#host.slotMs(traffic.slot) + slotMilliseconds);
+        around.confirm(this.#host.slotMs(traffic.slot) + SLOT_MILLISECONDS);
       }
     }
   }
@@ -260,7 +259,7 @@ export class Attacks {
         },
       },
       destination,
-      this.#host.slotMs(traffic.slot) + slotMilliseconds,
+      this.#host.slotMs(traffic.slot) + SLOT_MILLISECONDS,
     );
     attack.join(vector, exceeded, nowMs);
     if (!traffic.isAggregate(destination)) traffic.takeFromAggregate(destination);

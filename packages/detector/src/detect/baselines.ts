@@ -10,13 +10,14 @@ import { wordsOf } from '@levee/core/detection/outermost.ts';
 import { type Vector, vectorNumber, vectors } from '@levee/core/detection/vector.ts';
 import type { Prefix } from '@levee/core/net/prefix.ts';
 import { formatPrefix, parsePrefix } from '@levee/core/net/prefix-text.ts';
+import { SLOT_MILLISECONDS } from '../bus/port.ts';
 import { type Places, prefixAt } from './places.ts';
 import { type Traffic, tagOf } from './traffic.ts';
 
 /** Keys; each takes some 2 KB. */
 export const MOST_BASELINES = 20_000;
 /** From less of an hour nothing is learnt. */
-const leastSlots = (5 * 60_000) / 250;
+const leastSlots = (5 * 60_000) / SLOT_MILLISECONDS;
 const none = -1;
 
 interface Row {
@@ -171,7 +172,7 @@ export class Baselines {
       const thresholds = { pps: pps[row.vector] as number, bps: bps[row.vector] as number };
       const slots = this.#slots - row.excluded;
       if (slots >= leastSlots) {
-        const seconds = slots / 4;
+        const seconds = (slots * SLOT_MILLISECONDS) / 1000;
         const hour = this.#hour;
         const measured = { pps: row.packets / seconds, bps: (row.bytes * 8) / seconds };
         const known = { pps: row.pps[hour] ?? 0, bps: row.bps[hour] ?? 0, weight: row.weights[hour] ?? 0 };

@@ -2,10 +2,11 @@
  * Owns which destinations collectors are to look at closely: attacked ones, and those that came near an attack in the last
  * ten seconds. Tells them when the set is another, at most once a slot.
  */
+import { SLOT_MILLISECONDS } from '../bus/port.ts';
 
 /** What collectors take of all detectors together. */
 export const MOST_HOT = 4_096;
-const lingeringSlots = 40;
+const lingeringSlots = 10_000 / SLOT_MILLISECONDS;
 
 export class HotDestinations {
   /** Destination → the slot up to which it stays. */

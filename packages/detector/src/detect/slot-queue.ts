@@ -15,9 +15,9 @@ const generationMilliseconds = 10_000;
 /** A difference that is worth to be known to the operator. */
 const clocksApartMilliseconds = 2_000;
 /** Slots in a row that are later than any difference of clocks explains: the collector's clock was set back. */
-const slotsBack = 8;
+const slotsBack = 2_000 / SLOT_MILLISECONDS;
 /** A slot so much older than the last one judged: the clock here was set back. */
-const slotsSetBack = 40;
+const slotsSetBack = 10_000 / SLOT_MILLISECONDS;
 const mostCollectors = 1_024;
 
 export interface QueuedSlot {

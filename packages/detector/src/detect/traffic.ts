@@ -7,12 +7,15 @@
  * four slots are three in one of them, so that what could be judged at all still is.
  */
 
+import { LEAST_SAMPLES } from '@levee/core/detection/judge.ts';
 import { TOTAL } from '@levee/core/detection/vector.ts';
 import type { Family } from '@levee/core/net/prefix.ts';
 import { KeyTable, longer } from '../aggregate/key-table.ts';
+import { SLOT_MILLISECONDS } from '../bus/port.ts';
 import { Pool } from './pool.ts';
 
-export const WINDOW_SLOTS = 4;
+/** A second; a power of two. */
+export const WINDOW_SLOTS = 1000 / SLOT_MILLISECONDS;
 const slotMask = WINDOW_SLOTS - 1;
 /** Amounts of one key: packets, bytes and samples of each slot of the window. */
 const width = 3 * WINDOW_SLOTS;
@@ -22,7 +25,7 @@ const samplesAt = 2 * WINDOW_SLOTS;
 /** Slots after which an untouched row goes: the window, and one for what comes late. */
 const idleSlots = WINDOW_SLOTS + 1;
 /** As few samples in one slot cannot become an attack without more in another. */
-const fewSamples = 3;
+const fewSamples = Math.ceil(LEAST_SAMPLES / WINDOW_SLOTS);
 
 const none = -1;
 
@@ -202,9 +205,9 @@ export class Traffic {
   sum(key: number, into: WindowSums): WindowSums {
     const amounts = this.#amounts;
     const at = key * width;
-    into.packets = four(amounts, at);
-    into.bytes = four(amounts, at + bytesAt);
-    into.samples = four(amounts, at + samplesAt);
+    into.packets = windowOf(amounts, at);
+    into.bytes = windowOf(amounts, at + bytesAt);
+    into.samples = windowOf(amounts, at + samplesAt);
     return into;
   }
 
@@ -260,7 +263,7 @@ export class Traffic {
     let key = this.firstKeys[destination] as number;
     while (key !== none) {
       const next = this.nextKeys[key] as number;
-      if (this.baselines[key] === none && four(this.#amounts, key * width + samplesAt) === 0) {
+      if (this.baselines[key] === none && windowOf(this.#amounts, key * width + samplesAt) === 0) {
         if (before === none) this.firstKeys[destination] = next;
         else this.nextKeys[before] = next;
         this.#keys.give(key);
@@ -369,8 +372,8 @@ export function lengthOf(tag: number): number {
   return tag >> 8;
 }
 
-function four(amounts: Float64Array, at: number): number {
-  return (
-    (amounts[at] as number) + (amounts[at + 1] as number) + (amounts[at + 2] as number) + (amounts[at + 3] as number)
-  );
+function windowOf(amounts: Float64Array, at: number): number {
+  let sum = 0;
+  for (let slot = 0; slot < WINDOW_SLOTS; slot++) sum += amounts[at + slot] as number;
+  return sum;
 }

@@ -3,6 +3,7 @@
  * slot. What exporter and network add is not in it; the collector tells of a slot 20 ms after its end.
  */
 import type { Vector } from '@levee/core/detection/vector.ts';
+import { SLOT_MILLISECONDS } from '../../bus/port.ts';
 import { policy, Rig } from './rig.ts';
 
 export interface LatencyOptions {
@@ -21,9 +22,9 @@ export function measureLatency({ sampling, pps, threshold, rounds, vector }: Lat
     const flow = { dst: '203.0.113.7', vector, pps } as const;
     rig.run(1);
     const phase = (round + 0.5) / rounds;
-    const startMs = rig.slotMs + 250 * phase;
+    const startMs = rig.slotMs + SLOT_MILLISECONDS * phase;
     rig.slot([flow], 1 - phase);
-    for (let slot = 0; slot < 20 && rig.attacks.length === 0; slot++) rig.slot([flow]);
+    for (let slot = 0; slot < 5_000 / SLOT_MILLISECONDS && rig.attacks.length === 0; slot++) rig.slot([flow]);
     delays.push(rig.attacks.length === 0 ? Number.POSITIVE_INFINITY : rig.nowMs - startMs);
   }
   return delays.sort((a, b) => a - b);

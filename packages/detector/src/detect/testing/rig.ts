@@ -119,7 +119,7 @@ export class Rig {
 
   /** Traffic of so many seconds, the same in each slot but for sampling. */
   run(seconds: number, flows: readonly Flow[] = []): void {
-    for (let slot = 0; slot < seconds * 4; slot++) this.slot(flows);
+    for (let slot = 0; slot < (seconds * 1000) / SLOT_MILLISECONDS; slot++) this.slot(flows);
   }
 
   /** One slot of traffic, told by all collectors in equal parts. */
@@ -128,7 +128,7 @@ export class Rig {
       dst,
       vector,
       octets,
-      samples: this.#sampled((pps * part) / 4),
+      samples: this.#sampled((pps * part * SLOT_MILLISECONDS) / 1000),
     }));
     this.tell(
       rows.map(({ dst, vector, octets, samples }) => ({

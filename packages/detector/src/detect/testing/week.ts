@@ -10,7 +10,7 @@ import { type Vector, vectorNumber } from '@levee/core/detection/vector.ts';
 import { formatAddress } from '@levee/core/net/address.ts';
 import { prefixContains } from '@levee/core/net/prefix.ts';
 import { prefixFromTrusted } from '@levee/core/net/prefix-text.ts';
-import type { SlotReport } from '../../bus/port.ts';
+import { SLOT_MILLISECONDS, type SlotReport } from '../../bus/port.ts';
 import { MONDAY, Rig } from './rig.ts';
 
 export interface WeekOptions {
@@ -66,7 +66,8 @@ interface Flow {
 
 const hourMs = 3_600_000;
 const base = 0x64400000;
-const stepSlots = 40;
+const slotsOfSecond = 1000 / SLOT_MILLISECONDS;
+const stepSlots = 10 * slotsOfSecond;
 
 export function simulateWeek(options: WeekOptions): WeekResult {
   const rig = new Rig({ prefixes: ['100.64.0.0/16'], seed: options.seed });
@@ -100,7 +101,7 @@ class Week {
     this.#slotMs = startMs;
     this.#labels.push(...this.#eventsOf(hour, startMs));
     const active = this.#labels.filter(({ endMs }) => endMs >= startMs);
-    for (let slot = 0; slot < minutes * 240; slot += stepSlots) this.#step(active, stepSlots, hour);
+    for (let slot = 0; slot < minutes * 60 * slotsOfSecond; slot += stepSlots) this.#step(active, stepSlots, hour);
   }
 
   result(): WeekResult {
@@ -225,10 +226,10 @@ class Week {
   /** What an event adds in this slot, as samples. */
   #extra(label: Label, at: number): Counted[] {
     const { dice } = this.#rig;
-    const share = (Math.min(at + 250, label.endMs) - Math.max(at, label.startMs)) / 250;
+    const share = (Math.min(at + SLOT_MILLISECONDS, label.endMs) - Math.max(at, label.startMs)) / SLOT_MILLISECONDS;
     if (share <= 0) return [];
     const ramp = label.kind === 'flash crowd' ? Math.min(1, (at - label.startMs) / 30_000) : 1;
-    const samples = dice.poisson((label.pps * ramp * share) / 4 / this.#options.sampling);
+    const samples = dice.poisson((label.pps * ramp * share) / slotsOfSecond / this.#options.sampling);
     const { value, length } = prefixFromTrusted(label.dst);
     const many = 2 ** (32 - length);
     const vector = vectorNumber(label.vector);
@@ -248,7 +249,7 @@ class Week {
     let sum = 0;
     for (let index = 0; index < rates.length; index++) sums[index] = sum += rates[index] as number;
     const counts = new Map<number, number>();
-    for (let left = dice.poisson(sum / 4 / sampling); left > 0; left--) {
+    for (let left = dice.poisson(sum / slotsOfSecond / sampling); left > 0; left--) {
       const index = firstAbove(sums, dice.next() * sum);
       counts.set(index, (counts.get(index) ?? 0) + 1);
     }
@@ -258,10 +259,10 @@ class Week {
     });
     rows.push(...extra.filter(({ samples }) => samples > 0));
     for (const { samples } of rows) this.#samples += samples;
-    this.#rig.passTo(this.#slotMs + 270);
+    this.#rig.passTo(this.#slotMs + SLOT_MILLISECONDS + 20);
     this.#rig.hear(this.#report(rows));
-    this.#slotMs += 250;
-    this.#rig.advance(250);
+    this.#slotMs += SLOT_MILLISECONDS;
+    this.#rig.advance(SLOT_MILLISECONDS);
   }
 
   #report(rows: readonly Counted[]): SlotReport {
