@@ -33,8 +33,8 @@ test('what is never completed is let go: by time, by number, by octets', () => {
   const reader = new FrameReader();
   const writer = new FrameWriter(randomBytes(8));
   const first = (length: number) => (writer.cut(new Uint8Array(length), 1 << 20) as Uint8Array[])[0] as Uint8Array;
-  for (let i = 0; i < 1_000; i++) reader.take(first((1 << 20) + 5), 0);
-  assert.ok(reader.incomplete >= 1_000 - 64, String(reader.incomplete));
+  for (let i = 0; i < 100; i++) reader.take(first((1 << 20) + 5), 0);
+  assert.ok(reader.incomplete >= 100 - 64, String(reader.incomplete));
   const before = reader.incomplete;
   reader.take(first((1 << 20) + 5), 10_000);
   assert.ok(reader.incomplete > before);
