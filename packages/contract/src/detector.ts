@@ -219,6 +219,8 @@ export interface ExporterStatus {
   templates: number;
   /** The rate that was last told or set; absent: none was. */
   sampling_rate?: number;
+  /** Seconds of the longest flow that it told of in the last hour or two; absent: none was longer than its timeout of a minute. */
+  longest_flow_s?: number;
   /** Datagrams and records that were thrown away, by reason (decode/reasons.ts, and those of the collector). */
   dropped: Record<string, number>;
   /** Datagrams that are missing in the exporter's sequence numbers. */
@@ -270,9 +272,15 @@ export interface DetectorReport {
   };
 }
 
-/** What became of the report: attacks that cannot be recorded, by the detector's id. */
+/** What became of the report; what is named in neither list was taken. */
 export interface DetectorReportAnswer {
+  /** Attacks that cannot be recorded, by the detector's id. */
   refused: { id: string; message: string }[];
+  /**
+   * Members that were left out, and nothing with them: an exporter's entry, a baseline, a profile or another piece of what proves
+   * an attack that was taken. The first hundred; absent: none.
+   */
+  left_out?: { field: string; message: string }[];
 }
 
 export interface SamplesAnswer {
