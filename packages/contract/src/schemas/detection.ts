@@ -239,6 +239,14 @@ const live = Type.Object(
     dropped: Type.Record(Type.String(), count('Datagrams and records that were thrown away.'), {
       description: 'By reason.',
     }),
+    longest_flow_s: Type.Optional(
+      count('Seconds of the longest flow that it told of lately, where that is more than 75.'),
+    ),
+    warning: Type.Optional(
+      Type.String({
+        description: 'A sentence, where something of what it tells keeps attacks from being seen at once.',
+      }),
+    ),
     lost: count("Datagrams that are missing in the exporter's sequence numbers."),
     detectors: Type.Array(Type.String(), { description: 'Names of those that hear it.' }),
   },

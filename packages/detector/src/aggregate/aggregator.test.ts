@@ -8,7 +8,8 @@ import { Aggregator, type RecordOrigin } from './aggregator.ts';
 
 function origin(fields: Partial<RecordOrigin> = {}): RecordOrigin {
   const base = { number: 3, name: 'edge-1', fixedScale: 0, interfaces: undefined };
-  return { ...base, toldRate: 0, otherInterface: 0, notProtected: 0, ...fields };
+  const counts = { otherInterface: 0, notProtected: 0, absurd: 0, tooLong: 0, longestFlowMilliseconds: 0 };
+  return { ...base, isPrescaled: false, toldRate: 0, ...counts, ...fields };
 }
 
 function record(fields: Partial<FlowRecord>): FlowRecord {
@@ -255,4 +256,81 @@ test('a scan of five million IPv6 addresses does not grow memory, and is seen as
   assert.equal(packets, 5_000_000);
   assert.equal(made.overflow.samples, 0);
   assert.ok(grown < 64 << 20, `${Math.round(grown / 1e6)} MB`);
+});
+
+test('a prescaled record is made of as many samples as the rate says, of one where no rate is known, of all where it is not', () => {
+  for (const [fields, toldRate, expected] of [
+    [{ packets: 10_000, samplingRate: 10_000 }, 0, 1],
+    [{ packets: 10_000 }, 500, 20],
+    [{ packets: 10_000 }, 0, 1],
+    [{ packets: 3, samplingRate: 10_000 }, 0, 1],
+  ] as const) {
+    const made = aggregator();
+    made.setHot('d', ['203.0.113.7']);
+    made.origin = origin({ fixedScale: 1, isPrescaled: true, toldRate });
+    made.record(record({ ...fields, isFlow: true }));
+    const { packets, samples, profiles } = end(made);
+    assert.deepEqual([packets[0], samples[0], profiles[0]?.samples], [fields.packets, expected, expected]);
+  }
+  const made = aggregator();
+  made.origin = origin({ fixedScale: 1000 });
+  made.record(record({ packets: 30, isFlow: true }));
+  const { packets, samples } = end(made);
+  assert.deepEqual([packets[0], samples[0]], [30_000, 30]);
+});
+
+test('a record of more than any line carries counts for nothing and is told; the flood beside it is seen as before', () => {
+  const made = aggregator();
+  const from = origin();
+  made.origin = from;
+  const flow = (fields: Partial<FlowRecord>) => made.record(record({ isFlow: true, sourcePort: 5000, ...fields }));
+  const rows = Array.from({ length: 400 }, (_, slot) => {
+    if (slot < 300) flow({ packets: 100_000, bytes: 50_000_000, durationMilliseconds: 10_000 });
+    if (slot === 100) {
+      const most = { packets: 2 ** 64, bytes: 2 ** 64, samplingRate: 2 ** 24 };
+      flow({ ...most, durationMilliseconds: 60_000 });
+      flow({ ...most, durationMilliseconds: 0 });
+      flow({ ...most, durationMilliseconds: 2 ** 40 });
+      flow({ packets: Number.NaN });
+      flow({ bytes: Number.POSITIVE_INFINITY });
+    }
+    const { count, packets, bytes } = end(made);
+    return count === 0 ? [] : [packets[0], bytes[0]];
+  });
+  for (const [slot, row] of rows.entries()) {
+    if (slot >= 39 && slot < 300) assert.deepEqual(row, [100_000, 50_000_000], `slot ${slot}`);
+    if (slot >= 339) assert.deepEqual(row, [], `slot ${slot}`);
+  }
+  assert.deepEqual([from.absurd, from.tooLong], [5, 0]);
+});
+
+test('of a flow longer than flows are spread the rest is told, and how long the longest was', () => {
+  const made = aggregator();
+  const from = origin();
+  made.origin = from;
+  made.record(record({ isFlow: true, packets: 1e6, bytes: 1e9, durationMilliseconds: 7_200_000 }));
+  made.record(record({ isFlow: true, packets: 1e6, bytes: 1e9, durationMilliseconds: 1_800_000 }));
+  assert.deepEqual([from.tooLong, from.longestFlowMilliseconds], [1, 7_200_000]);
+});
+
+test('a flood has its profile, whatever number of hot destinations had a sample first', () => {
+  const made = aggregator();
+  const hosts = Array.from({ length: 200 }, (_, host) => `203.0.113.${host}`);
+  made.setHot('d', [...hosts, '203.0.113.192/26']);
+  for (const protocol of [1, 6, 17, 47, 50, 132, 99]) {
+    for (let host = 0; host < 200; host++) made.record(record({ protocol, destination0: 0xcb007100 + host }));
+  }
+  const flood = { destination0: 0xcb007100 + 250, protocol: 6, tcpFlags: 2 };
+  const own = { destination0: 0xcb007100 + 199, protocol: 6, tcpFlags: 2 };
+  for (let i = 0; i < 500; i++) {
+    made.record(record({ ...flood, source0: i }));
+    made.record(record({ ...own, source0: i }));
+  }
+  const { profiles } = end(made);
+  assert.equal(profiles.length, 1024);
+  const syn = classify(6, 0, 2, false, false);
+  const of = (dst: string) => profiles.find((each) => each.dst === dst && each.vector === syn)?.samples ?? 0;
+  assert.ok(of('203.0.113.199') >= 498, `${of('203.0.113.199')}`);
+  assert.ok(of('203.0.113.192/26') >= 990, `${of('203.0.113.192/26')}`);
+  assert.ok(made.overflow.unprofiled > 0);
 });

@@ -22,12 +22,20 @@ export interface RecordOrigin {
   readonly name: string;
   /** What one exported packet stands for; 0: what the records tell. */
   readonly fixedScale: number;
+  /** Whether its flow records are multiplied by the sampling rate already. */
+  readonly isPrescaled: boolean;
   /** Ingress interfaces that count; undefined: all. */
   readonly interfaces: ReadonlySet<number> | undefined;
   /** The sampling rate that a record told last; 0: none did. */
   toldRate: number;
   otherInterface: number;
   notProtected: number;
+  /** Records that told more than any line carries. */
+  absurd: number;
+  /** Flow records of which only a part counts, as they lasted longer than flows are spread. */
+  tooLong: number;
+  /** Of its flow records lately. */
+  longestFlowMilliseconds: number;
 }
 
 export interface AggregatorOptions {
@@ -41,13 +49,25 @@ const noOrigin: RecordOrigin = {
   number: -1,
   name: '',
   fixedScale: 1,
+  isPrescaled: false,
   interfaces: undefined,
   toldRate: 0,
   otherInterface: 0,
   notProtected: 0,
+  absurd: 0,
+  tooLong: 0,
+  longestFlowMilliseconds: 0,
 };
+/**
+ * What no line carries: 8.8 Tbit/s of one flow, and its packets at 64 octets each. In less than a second there may be a second's worth,
+ * as exporters have times of whole seconds.
+ */
+const mostOctetsInSecond = 2 ** 40;
+const mostPacketsInSecond = 2 ** 34;
+const mostUnprofiled = 2 ** 30;
 /** Of a destination and vector so many samples a slot are offered to be kept; of more, ever fewer. */
 const offeredInSlot = 8;
+const nowhere = (): void => undefined;
 
 export class Aggregator {
   /** Set before datagrams are decoded. */
@@ -110,8 +130,16 @@ export class Aggregator {
     const tag = isIpv4 ? vector : vector + IPV6_TAG;
     const packets = record.packets * scale;
     const bytes = record.bytes * scale;
-    if (record.isFlow && record.durationMilliseconds > 0) {
-      this.#spread.add(
+    const { durationMilliseconds } = record;
+    const seconds = durationMilliseconds > 1000 ? durationMilliseconds / 1000 : 1;
+    if (!(bytes <= mostOctetsInSecond * seconds && packets <= mostPacketsInSecond * seconds)) {
+      origin.absurd++;
+      return;
+    }
+    const samples = origin.isPrescaled && record.isFlow ? prescaledSamples(record, origin.toldRate) : record.packets;
+    if (record.isFlow && durationMilliseconds > 0) {
+      if (durationMilliseconds > origin.longestFlowMilliseconds) origin.longestFlowMilliseconds = durationMilliseconds;
+      const spreading = this.#spread.add(
         destination0,
         destination1,
         destination2,
@@ -119,25 +147,21 @@ export class Aggregator {
         tag,
         packets,
         bytes,
-        record.packets,
-        record.durationMilliseconds,
+        samples,
+        durationMilliseconds,
         this.#addToSlot,
       );
-      if (this.#hot.size > 0) this.#profileFlow(record, tag);
+      if (spreading === 'refused') {
+        origin.absurd++;
+        return;
+      }
+      if (spreading === 'cut') origin.tooLong++;
+      if (this.#hot.size > 0) this.#profileFlow(record, tag, samples);
       return;
     }
-    const row = this.#slots.add(
-      destination0,
-      destination1,
-      destination2,
-      destination3,
-      tag,
-      packets,
-      bytes,
-      record.packets,
-    );
+    const row = this.#slots.add(destination0, destination1, destination2, destination3, tag, packets, bytes, samples);
     if (row < 0) return;
-    this.#profile(row, record);
+    this.#profile(row, record, samples);
     if (record.header === undefined) return;
     const count = ((this.#slots.records[row] as number) + 1) | 0;
     this.#slots.records[row] = count;
@@ -156,6 +180,11 @@ export class Aggregator {
       this.#slots.profiles[row] !== 0 || this.#slots.subnetProfiles[row] !== 0,
     );
   };
+
+  /** So many slots pass of which nobody is told. */
+  skip(slots: number): void {
+    for (let i = 0; i < slots; i++) this.#spread.nextSlot(nowhere);
+  }
 
   /** What the slot came to; the next one begins. `exporterName`: by number, for profiles. */
   endSlot(slotMs: number, collector: string, sequence: number, exporterName: (number: number) => string): SlotReport {
@@ -197,22 +226,45 @@ export class Aggregator {
   ): number => this.#slots.add(a, b, c, d, tag, packets, bytes, samples);
 
   /** The flow is in its slot's row by now, unless that is full. */
-  #profileFlow(record: FlowRecord, tag: number): void {
+  #profileFlow(record: FlowRecord, tag: number, samples: number): void {
     const { destination0, destination1, destination2, destination3 } = record;
     const row = this.#slots.keys.find(destination0, destination1, destination2, destination3, tag);
-    if (row >= 0) this.#profile(row, record);
+    if (row >= 0) this.#profile(row, record, samples);
   }
 
-  #profile(row: number, record: FlowRecord): void {
-    const own = this.#slots.profiles[row] as number;
-    const subnet = this.#slots.subnetProfiles[row] as number;
+  #profile(row: number, record: FlowRecord, samples: number): void {
+    const { profiles, subnetProfiles } = this.#slots;
+    let own = profiles[row] as number;
+    let subnet = subnetProfiles[row] as number;
     if (own === 0 && subnet === 0) return;
+    if (own !== 0 && !this.#profiles.has(own)) own = profiles[row] = this.#claim(row, own, samples, false);
+    if (subnet !== 0 && !this.#profiles.has(subnet)) {
+      subnet = subnetProfiles[row] = this.#claim(row, subnet, samples, true);
+    }
     if (own < 0 || subnet < 0) this.#profiles.unprofiled++;
-    if (own > 0) this.#profiles.add(own - 1, record, this.origin.number);
-    if (subnet > 0) this.#profiles.add(subnet - 1, record, this.origin.number);
+    if (own > 0) this.#profiles.add(own, record, samples, this.origin.number);
+    if (subnet > 0) this.#profiles.add(subnet, record, samples, this.origin.number);
   }
 
-  /** Sets a row's profiles: number + 1, 0 where it is not hot, -1 where there was no room. */
+  /**
+   * A hot row without a profile keeps how many samples it had so far, below zero, and asks for one whenever they have doubled: the
+   * lightest gives way. So no number of destinations with a sample each keeps a flood from having one.
+   */
+  #claim(row: number, reference: number, samples: number, isSubnet: boolean): number {
+    const before = reference < 0 ? -reference - 1 : 0;
+    const now = Math.min(before + samples, mostUnprofiled);
+    if (Math.clz32(before) !== Math.clz32(now) && this.#profiles.isLighterThan(now)) {
+      const { words, tags } = this.#slots.keys;
+      const tag = tags[row] as number;
+      const family = tag < IPV6_TAG ? 4 : 6;
+      const [a = 0, b = 0, c = 0, d = 0] = words.subarray(row * 4, row * 4 + 4);
+      const dst = isSubnet ? this.#hot.text(this.#hot.subnet(family, a, b, c, d)) : addressText(family, a, b, c, d);
+      return this.#profiles.replaceLightest(dst, tag & (IPV6_TAG - 1), before);
+    }
+    return -now - 1;
+  }
+
+  /** Sets a row's profiles: their reference, 0 where it is not hot, below 0 where there was no room. */
   #findProfiles(row: number): void {
     const { keys, profiles, subnetProfiles } = this.#slots;
     profiles[row] = 0;
@@ -227,8 +279,14 @@ export class Aggregator {
     const d = words[row * 4 + 3] as number;
     const vector = tag & (IPV6_TAG - 1);
     const own = this.#hot.address(family, a, b, c, d);
-    if (own >= 0) profiles[row] = this.#profiles.open(addressText(family, a, b, c, d), vector) + 1 || -1;
+    if (own >= 0) profiles[row] = this.#profiles.open(addressText(family, a, b, c, d), vector);
     const subnet = this.#hot.subnet(family, a, b, c, d);
-    if (subnet >= 0) subnetProfiles[row] = this.#profiles.open(this.#hot.text(subnet), vector) + 1 || -1;
+    if (subnet >= 0) subnetProfiles[row] = this.#profiles.open(this.#hot.text(subnet), vector);
   }
+}
+
+/** Packets that such a record was made of: by the rate that was told, and where none was, one, as nothing says that there were more. */
+function prescaledSamples({ packets, samplingRate }: FlowRecord, toldRate: number): number {
+  const rate = samplingRate > 0 ? samplingRate : toldRate;
+  return Math.min(packets, rate > 0 ? Math.max(1, Math.round(packets / rate)) : 1);
 }

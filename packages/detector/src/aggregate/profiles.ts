@@ -1,8 +1,11 @@
 /**
  * Owns what the packets of hot destinations look like in the slot that is going on. A profile is a fixed 21 KB and used again and
- * again; there are at most 1 024 in a slot. Flow records count with their packets, and with their average length. Of many records in a
+ * again; there are at most 1 024 in a slot, where there are more, those with the most samples (Space-Saving, as in
+ * heavy-keys.ts: who takes over a profile stands for what it had without one). Flow records count with their packets, and with their average length. Of many records in a
  * slot one in eight is looked at, for eight: shares of thousands are no less certain by it, and an attack costs little more than peace.
  */
+
+import { LONGEST_PACKET } from '@levee/core/detection/bounds.ts';
 import type { SlotProfile } from '../bus/port.ts';
 import type { FlowRecord } from '../flow-record.ts';
 import { addressText } from './address-words.ts';
@@ -19,6 +22,10 @@ const oneOf = 8;
 const noInterface = 0xffffffff;
 
 class Profile {
+  /** Which a row has to name it by; another one when it is given to others. */
+  reference = 0;
+  /** Samples that its destination had in the slot before it got the profile. */
+  unseen = 0;
   dst = '';
   vector = 0;
   samples = 0;
@@ -38,6 +45,7 @@ class Profile {
   readonly distinct = new DistinctCount();
 
   clear(): void {
+    this.unseen = 0;
     this.samples = 0;
     this.records = 0;
     this.shortest = Number.POSITIVE_INFINITY;
@@ -60,9 +68,13 @@ export class Profiles {
   /** Records of hot destinations for which there was no profile left, since the start. */
   unprofiled = 0;
   readonly #profiles: Profile[] = [];
-  readonly #numbers = new Map<string, number>();
+  /** References by vector and destination. */
+  readonly #known = new Map<string, number>();
   readonly #most: number;
   #used = 0;
+  /** All are at least as heavy, as far as it was looked at in this slot. */
+  #floor = 0;
+  #taken = 0;
 
   readonly #random: () => number;
 
@@ -72,28 +84,48 @@ export class Profiles {
     this.#most = most;
   }
 
-  /** The number of the profile of a destination and vector in this slot; -1: there is none left. */
+  /** The reference, above 0, of the profile of a destination and vector in this slot; -1: there is none left. */
   open(dst: string, vector: number): number {
-    const key = `${vector} ${dst}`;
-    const known = this.#numbers.get(key);
+    const known = this.#known.get(keyOf(dst, vector));
     if (known !== undefined) return known;
     if (this.#used === this.#most) return -1;
     const number = this.#used++;
-    const profile = this.#profiles[number] ?? new Profile();
-    this.#profiles[number] = profile;
-    profile.dst = dst;
-    profile.vector = vector;
-    this.#numbers.set(key, number);
-    return number;
+    this.#profiles[number] ??= new Profile();
+    return this.#give(number, number + 1, dst, vector);
   }
 
-  /** `exporter`: its number. */
-  add(number: number, record: FlowRecord, exporter: number): void {
+  /** Whether the reference is still that of a profile. */
+  has(reference: number): boolean {
+    return reference > 0 && this.#profiles[(reference - 1) % this.#most]?.reference === reference;
+  }
+
+  /** Whether any profile has had fewer samples. */
+  isLighterThan(samples: number): boolean {
+    if (samples <= this.#floor) return false;
+    this.#floor = weightOf(this.#profiles[this.#lightest()] as Profile);
+    return samples > this.#floor;
+  }
+
+  /** The profile with the fewest samples begins anew, for a destination and vector that had so many without one. */
+  replaceLightest(dst: string, vector: number, unseen: number): number {
+    const known = this.#known.get(keyOf(dst, vector));
+    if (known !== undefined) return known;
+    const number = this.#lightest();
     const profile = this.#profiles[number] as Profile;
-    let weight = record.packets;
+    this.unprofiled += profile.records;
+    this.#known.delete(keyOf(profile.dst, profile.vector));
+    profile.clear();
+    profile.unseen = unseen;
+    return this.#give(number, ++this.#taken * this.#most + number + 1, dst, vector);
+  }
+
+  /** `samples`: packets that the record was made of; `exporter`: its number. */
+  add(reference: number, record: FlowRecord, samples: number, exporter: number): void {
+    const profile = this.#profiles[(reference - 1) % this.#most] as Profile;
+    let weight = samples;
     if (!(weight > 0)) return;
     profile.samples += weight;
-    const length = Math.floor(record.bytes / weight);
+    const length = Math.min(Math.floor(record.bytes / record.packets), LONGEST_PACKET);
     if (length < profile.shortest) profile.shortest = length;
     if (length > profile.longest) profile.longest = length;
     if (record.fragment === 2) profile.laterFragments += weight;
@@ -125,9 +157,41 @@ export class Profiles {
       profile.clear();
     }
     this.#used = 0;
-    this.#numbers.clear();
+    this.#floor = 0;
+    this.#taken = 0;
+    this.#known.clear();
     return taken;
   }
+
+  #give(number: number, reference: number, dst: string, vector: number): number {
+    const profile = this.#profiles[number] as Profile;
+    profile.reference = reference;
+    profile.dst = dst;
+    profile.vector = vector;
+    this.#known.set(keyOf(dst, vector), reference);
+    return reference;
+  }
+
+  #lightest(): number {
+    let found = 0;
+    let least = Number.POSITIVE_INFINITY;
+    for (let number = 0; number < this.#used; number++) {
+      const weight = weightOf(this.#profiles[number] as Profile);
+      if (weight < least) {
+        least = weight;
+        found = number;
+      }
+    }
+    return found;
+  }
+}
+
+function keyOf(dst: string, vector: number): string {
+  return `${vector} ${dst}`;
+}
+
+function weightOf({ unseen, samples }: Profile): number {
+  return unseen + samples;
 }
 
 function rendered(profile: Profile, exporterName: (number: number) => string): SlotProfile {

@@ -67,6 +67,7 @@ const exporterStatus: Shape = {
   records_per_second: isCount,
   templates: isCount,
   sampling_rate: isMissingOr(isCount),
+  longest_flow_s: isMissingOr(isCount),
   dropped: (value) =>
     typeof value === 'object' &&
     value !== null &&

@@ -42,7 +42,8 @@ for (const name of fixtures) {
       made.tick(start + index * 20);
       send(made, datagram);
     }
-    made.tick(start + datagrams.length * 20 + 61_000);
+    const end = start + datagrams.length * 20;
+    for (let half = 1; half <= 66; half++) made.tick(end + half * 30_000);
     const rows: Rows = new Map();
     const slots = heard.filter((message) => message.type === 'slot');
     for (const slot of slots) addReport(rows, slot);

@@ -25,6 +25,8 @@ export interface CollectingOptions {
 
 const statusMilliseconds = 1_000;
 
+/** After a pause, a minute is told slot by slot. */
+const mostSlotsAtOnce = 240;
 export class Collecting {
   readonly #options: CollectingOptions;
   readonly #decoder: Decoder = createDecoder();
@@ -100,7 +102,7 @@ export class Collecting {
   /** The slot that is going on, and where the thread or the machine stood still, those in between: flows have a rate in them. */
   #endSlots(slotMs: number): void {
     const passed = (slotMs - this.#slotMs) / SLOT_MILLISECONDS;
-    const slots = Math.min(Math.max(1, passed), LONGEST_SPREAD_SLOTS + 1);
+    const slots = Math.min(Math.max(1, passed), mostSlotsAtOnce);
     const { collector, send } = this.#options;
     for (let i = 0; i < slots; i++) {
       const at = this.#slotMs + i * SLOT_MILLISECONDS;
@@ -122,3 +124,4 @@ export class Collecting {
     });
   }
 }
+    this.#aggregator.skip(Math.min(Math.max(1, passed), LONGEST_SPREAD_SLOTS + 1) - slots);

@@ -56,6 +56,47 @@ test('of forged sources the first thousand are told one by one, the rest togethe
   assert.equal(table.exporterOf(4, ...router, 1000)?.name, 'a', 'an exporter that is configured then is known');
 });
 
+test('of forged sources the longest silent gives way to one that comes later, and what it sent is still counted', () => {
+  const table = new ExporterTable(() => undefined);
+  for (let i = 0; i < MOST_UNKNOWN; i++) table.exporterOf(4, 0x01000000 + i, 0, 0, 0, 1000 + i);
+  const shown = (source: string) => table.status(() => 0).some((each) => each.source === source);
+  table.exporterOf(4, ...router, 30_000);
+  assert.ok(!shown('192.0.0.1'), 'none has been silent for long');
+  table.exporterOf(4, 0x01000000, 0, 0, 0, 60_000);
+  table.exporterOf(4, ...router, 62_000);
+  assert.deepEqual(
+    [shown('192.0.0.1'), shown('1.0.0.0'), shown('1.0.0.1'), shown('1.0.0.2')],
+    [true, true, false, true],
+  );
+  assert.equal(table.status(() => 0).length, MOST_UNKNOWN);
+  const counted = table.status(() => 0).reduce((sum, { datagrams }) => sum + datagrams, table.otherUnknownDatagrams);
+  assert.equal(counted, MOST_UNKNOWN + 3);
+  // A clock that was set back by a week: whoever sends then is told within a minute.
+  for (let ms = 0; ms <= 62_000; ms += 1000) {
+    for (let i = 0; i < MOST_UNKNOWN; i++) table.exporterOf(4, 0x01000000 + i, 0, 0, 0, 1e9 + ms);
+  }
+  table.exporterOf(4, 0x02000000, 0, 0, 0, 1000);
+  for (let i = 5; i < MOST_UNKNOWN; i++) table.exporterOf(4, 0x01000000 + i, 0, 0, 0, 1000);
+  table.exporterOf(4, 0x02000000, 0, 0, 0, 62_000);
+  assert.ok(shown('2.0.0.0'));
+});
+
+test('the longest flow of an exporter is told where it is longer than a minute allows', () => {
+  const table = new ExporterTable(() => undefined);
+  table.configure([settings('a', '192.0.0.1')]);
+  const exporter = table.exporterOf(4, ...router, 1000);
+  assert.ok(exporter);
+  const told = () => table.status(() => 0)[0]?.longest_flow_s;
+  exporter.longestFlowMilliseconds = 61_000;
+  assert.equal(told(), undefined);
+  exporter.longestFlowMilliseconds = 1_799_500;
+  assert.equal(told(), 1800);
+  for (let second = 0; second < 3600; second++) table.second();
+  assert.equal(told(), 1800);
+  for (let second = 0; second < 3600; second++) table.second();
+  assert.equal(told(), undefined);
+});
+
 test('this machine is an exporter from the start, unless it is configured', () => {
   const table = new ExporterTable(() => undefined);
   assert.equal(table.exporterOf(4, 0x7f000001, 0, 0, 0, 1)?.name, 'local');

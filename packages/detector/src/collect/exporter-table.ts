@@ -1,6 +1,7 @@
 /**
  * Owns whose datagrams are read: exporters by their source address, as they are configured, and those on this machine. Anyone can send
- * a datagram with any source: unknown ones are counted, each of the first thousand by itself, and never decoded.
+ * a datagram with any source: unknown ones are counted, a thousand of them each by itself, and never decoded. Of these the one that
+ * has been silent longest gives way, once it has been so for a minute: a flood of forged ones takes their places no faster than that.
  */
 import type { ExporterSettings, ExporterStatus } from '@levee/contract/detector.ts';
 import { familyBits } from '@levee/core/net/prefix.ts';
@@ -12,6 +13,7 @@ import { Exporter, LOCAL_EXPORTER, UnknownSource } from './exporter.ts';
 export const MOST_UNKNOWN = 1_000;
 /** 127.0.0.0/8 is large as well. */
 const mostLocal = 64;
+const silentMilliseconds = 60_000;
 const mostExporters = 1 << 14;
 
 export class ExporterTable {
@@ -23,6 +25,9 @@ export class ExporterTable {
   readonly #forget: (number: number) => void;
   #unknown = 0;
   #local = 0;
+  /** When an unknown source may next be silent for long enough, and when that was found out. */
+  #silentFromMs = 0;
+  #lookedAtMs = 0;
 
   /** `forget`: an exporter with this number is no more, another may get it. */
   constructor(forget: (number: number) => void) {
@@ -32,7 +37,7 @@ export class ExporterTable {
   /** Which exporter sent a datagram, which is counted if none did. */
   exporterOf(family: 4 | 6, a: number, b: number, c: number, d: number, nowMs: number): Exporter | undefined {
     const row = this.#keys.find(a, b, c, d, family);
-    const source = row >= 0 ? this.#sources[row] : this.#meet(family, a, b, c, d);
+    const source = row >= 0 ? this.#sources[row] : this.#meet(family, a, b, c, d, nowMs);
     if (source === undefined) {
       this.otherUnknownDatagrams++;
       return undefined;
@@ -106,7 +111,14 @@ export class ExporterTable {
     return [...told, ...unknown];
   }
 
-  #meet(family: 4 | 6, a: number, b: number, c: number, d: number): Exporter | UnknownSource | undefined {
+  #meet(
+    family: 4 | 6,
+    a: number,
+    b: number,
+    c: number,
+    d: number,
+    nowMs: number,
+  ): Exporter | UnknownSource | undefined {
     const isLocal = family === 4 ? a >>> 24 === 127 : a === 0 && b === 0 && c === 0 && d === 1;
     const text = addressText(family, a, b, c, d);
     if (isLocal) {
@@ -117,11 +129,36 @@ export class ExporterTable {
       this.#local++;
       return exporter;
     }
-    if (this.#unknown === MOST_UNKNOWN) return undefined;
     const source = new UnknownSource(text);
+    if (this.#unknown === MOST_UNKNOWN) {
+      const row = this.#silentRow(nowMs);
+      if (row < 0) return undefined;
+      this.otherUnknownDatagrams += (this.#sources[row] as UnknownSource).datagrams;
+      this.#keys.replace(row, a, b, c, d, family);
+      this.#sources[row] = source;
+      return source;
+    }
     if (!this.#put(family, [a, b, c, d], source)) return undefined;
     this.#unknown++;
     return source;
+  }
+
+  /** Of the unknown source that has been silent longest, and long enough; -1: none has. Looks at all of them once a minute at most, or for one that is found. */
+  #silentRow(nowMs: number): number {
+    // A clock that was set back says nothing of silence.
+    if (nowMs < this.#silentFromMs && nowMs >= this.#lookedAtMs) return -1;
+    let found = -1;
+    let oldestMs = Number.POSITIVE_INFINITY;
+    for (const [row, source] of this.#sources.entries()) {
+      if (source instanceof UnknownSource && source.lastSeenMs < oldestMs) {
+        oldestMs = source.lastSeenMs;
+        found = row;
+      }
+    }
+    if (nowMs - oldestMs >= silentMilliseconds) return found;
+    this.#silentFromMs = Math.min(oldestMs, nowMs) + silentMilliseconds;
+    this.#lookedAtMs = nowMs;
+    return -1;
   }
 
   #put(family: 4 | 6, [a, b, c, d]: Words, source: Exporter | UnknownSource): boolean {

@@ -10,16 +10,26 @@ import type { CollectorReason } from './reasons.ts';
 export const LOCAL_EXPORTER = 'local';
 
 const rateSeconds = 10;
+/** An active timeout of a minute, and what exporters take to look. */
+const longFlowMilliseconds = 75_000;
+/** The longest flow is one of the last so many seconds, or of so many before them. */
+const longestFlowSeconds = 3_600;
 
 export class Exporter implements RecordOrigin {
   readonly number: number;
   readonly source: string;
   name: string;
   fixedScale = 0;
+  isPrescaled = false;
   interfaces: ReadonlySet<number> | undefined = undefined;
   toldRate = 0;
   otherInterface = 0;
   notProtected = 0;
+  absurd = 0;
+  tooLong = 0;
+  longestFlowMilliseconds = 0;
+  #longestFlowBefore = 0;
+  #seconds = 0;
   lastSeenMs = 0;
   readonly counts: DecodeCounts = { datagrams: 0, records: 0, dropped: {}, lost: 0 };
   readonly protocols = new Set<string>();
@@ -32,6 +42,7 @@ export class Exporter implements RecordOrigin {
   }
 
   configure({ sampling, interfaces }: Pick<ExporterSettings, 'sampling' | 'interfaces'>): void {
+    this.isPrescaled = sampling === 'prescaled';
     this.fixedScale = sampling === 'auto' ? 0 : sampling === 'prescaled' ? 1 : sampling;
     this.interfaces = interfaces === undefined ? undefined : new Set(interfaces);
   }
@@ -39,12 +50,18 @@ export class Exporter implements RecordOrigin {
   /** To be called once a second. */
   second(): void {
     this.#rates.second(this.counts.datagrams, this.counts.records);
+    this.#seconds = (this.#seconds + 1) % longestFlowSeconds;
+    if (this.#seconds > 0) return;
+    this.#longestFlowBefore = this.longestFlowMilliseconds;
+    this.longestFlowMilliseconds = 0;
   }
 
   status(templates: number): ExporterStatus {
     const uncounted: Partial<Record<CollectorReason, number>> = {};
     if (this.otherInterface > 0) uncounted.other_interface = this.otherInterface;
     if (this.notProtected > 0) uncounted.not_protected = this.notProtected;
+    if (this.tooLong > 0) uncounted.too_long = this.tooLong;
+    if (this.absurd > 0) uncounted.more_than_a_line = this.absurd;
     const status: ExporterStatus = {
       uuid: this.name,
       source: this.source,
@@ -60,6 +77,8 @@ export class Exporter implements RecordOrigin {
     };
     const rate = this.fixedScale > 0 ? this.fixedScale : this.toldRate;
     if (rate > 0) status.sampling_rate = rate;
+    const longest = Math.max(this.longestFlowMilliseconds, this.#longestFlowBefore);
+    if (longest > longFlowMilliseconds) status.longest_flow_s = Math.ceil(longest / 1000);
     return status;
   }
 }

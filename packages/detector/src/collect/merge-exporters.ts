@@ -42,5 +42,7 @@ function sum(one: ExporterStatus, other: ExporterStatus): ExporterStatus {
   if (one.uuid !== undefined) merged.uuid = one.uuid;
   const rate = later.sampling_rate ?? one.sampling_rate ?? other.sampling_rate;
   if (rate !== undefined) merged.sampling_rate = rate;
+  const longest = Math.max(one.longest_flow_s ?? 0, other.longest_flow_s ?? 0);
+  if (longest > 0) merged.longest_flow_s = longest;
   return merged;
 }

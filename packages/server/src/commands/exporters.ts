@@ -132,6 +132,7 @@ export interface LiveFigures {
   readonly records_per_second: number | undefined;
   readonly templates: number;
   readonly sampling_rate: number | undefined;
+  readonly longest_flow_s: number | undefined;
   readonly dropped: Readonly<Record<string, number>>;
   readonly lost: number;
   readonly detectors: readonly string[];
@@ -173,6 +174,7 @@ function together(
     fresh ? (others?.[name] ?? 0) + figures[name] : others?.[name];
   const dropped = { ...others?.dropped };
   for (const [reason, count] of Object.entries(figures.dropped)) dropped[reason] = (dropped[reason] ?? 0) + count;
+  const longest = Math.max(others?.longest_flow_s ?? 0, figures.longest_flow_s ?? 0);
   const isLatest = others === undefined || figures.last_seen_ms >= others.last_seen_ms;
   return {
     source,
@@ -185,6 +187,7 @@ function together(
     records_per_second: rate('records_per_second'),
     templates: sum('templates'),
     sampling_rate: isLatest ? (figures.sampling_rate ?? others?.sampling_rate) : others.sampling_rate,
+    longest_flow_s: longest > 0 ? longest : undefined,
     dropped,
     lost: sum('lost'),
     detectors: [...new Set([...(others?.detectors ?? []), detector])],

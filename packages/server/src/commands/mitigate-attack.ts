@@ -49,7 +49,6 @@ export interface MitigationSettings {
 }
 
 export const defaultFlowspecBudget = 1000;
-export const defaultMitigation: MitigationSettings = { flowspecBudget: defaultFlowspecBudget };
 
 /** After the last report. */
 const LEASE_MILLISECONDS = 3_600_000;
@@ -67,7 +66,7 @@ export async function mitigateAttack(
   attack: AttackRow,
   detected: DetectedAttack,
   now: Date,
-  { flowspecBudget, logError }: MitigationSettings = defaultMitigation,
+  { flowspecBudget, logError }: MitigationSettings = { flowspecBudget: defaultFlowspecBudget },
 ): Promise<void> {
   if (!executor.inTransaction) throw new Error('an attack is mitigated outside a transaction');
   const policies = await policiesInForce(executor, attack.dst);

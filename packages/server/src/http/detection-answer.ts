@@ -65,8 +65,12 @@ export function unknownExporterJson(live: LiveFigures): object {
   return { source, [isLocal ? 'local' : 'unknown']: true, live: liveJson(live) };
 }
 
+function longFlows(seconds: number): string {
+  return `Flows last up to ${seconds} s before it tells of them: its active timeout is too long for quick detection, set 10 s, or at most 60.`;
+}
+
 function liveJson(live: LiveFigures): object {
-  const { datagrams_per_second, records_per_second, sampling_rate } = live;
+  const { datagrams_per_second, records_per_second, sampling_rate, longest_flow_s } = live;
   return {
     told_at: timeText(live.told_ms),
     last_seen_at: timeText(live.last_seen_ms),
@@ -77,6 +81,7 @@ function liveJson(live: LiveFigures): object {
     ...(records_per_second !== undefined && { records_per_second }),
     templates: live.templates,
     ...(sampling_rate !== undefined && { sampling_rate }),
+    ...(longest_flow_s !== undefined && { longest_flow_s, warning: longFlows(longest_flow_s) }),
     dropped: live.dropped,
     lost: live.lost,
     detectors: live.detectors,
