@@ -165,7 +165,8 @@ export class Attacks {
   #judgeSubnets({ subnets, addresses }: Findings, begun: Set<Attack>, nowMs: number): void {
     const { traffic } = this.#host;
     const fresh = new Set<number>();
-    for (const finding of subnets.filter(isConfirmed)) {
+    const confirmed = subnets.filter((finding) => this.#isConfirmed(finding));
+    for (const finding of confirmed) {
       const attack = this.#at(finding.destination);
       if (attack === undefined) fresh.add(finding.destination);
       else if (finding.vector !== TOTAL) attack.join(finding.vector, finding.excess, nowMs);
@@ -173,7 +174,7 @@ export class Attacks {
     if (fresh.size === 0) return;
     const members = membersOf(traffic, fresh);
     const excessive = new Set(addresses.map(({ destination, vector }) => `${destination} ${vector}`));
-    for (const { destination, vector } of strongestFirst(subnets.filter(isConfirmed))) {
+    for (const { destination, vector } of strongestFirst(confirmed)) {
       if (!fresh.has(destination)) continue;
       const attack = this.#at(destination);
       if (attack !== undefined && vector === TOTAL) continue;
@@ -194,7 +195,9 @@ export class Attacks {
   #judgeAddresses(findings: readonly Finding[], begun: Set<Attack>, nowMs: number): void {
     const { traffic } = this.#host;
     let counted: AddressAttackCounts | undefined;
-    for (const { destination, vector, excess } of strongestFirst(findings.filter(isConfirmed))) {
+    for (const { destination, vector, excess } of strongestFirst(
+      findings.filter((finding) => this.#isConfirmed(finding)),
+    )) {
       const aggregate = traffic.aggregates[destination] as number;
       const own = this.#at(destination);
       const around = this.#at(aggregate);
@@ -265,6 +268,25 @@ export class Attacks {
     if (!traffic.isAggregate(destination)) traffic.takeFromAggregate(destination);
     this.#keep(attack, destination);
     begun.add(attack);
+  }
+
+  /** What is too much only in all waits for a vector that may be behind it, and follow in a slot. */
+  #isConfirmed({ destination, vector, excess, streak }: Finding): boolean {
+    if (streak >= CONFIRMING_JUDGEMENTS) return true;
+    return excess.isClear && (vector !== TOTAL || !this.#hasNearVector(destination));
+  }
+
+  /** Whether one of them has half of what would be too much of it. */
+  #hasNearVector(destination: number): boolean {
+    const { traffic } = this.#host;
+    for (const vector of vectorNames.keys()) {
+      const key = vector === TOTAL ? none : traffic.keyOf(destination, vector);
+      if (key === none) continue;
+      const { packets, bytes } = traffic.sum(key, sums);
+      const limits = this.#limits(destination, vector);
+      if (packets >= limits.pps / 2 || bytes * 8 >= limits.bps / 2) return true;
+    }
+    return false;
   }
 
   #limits(destination: number, vector: number) {
@@ -367,11 +389,6 @@ export class Attacks {
     }
     this.#host.ended(attack);
   }
-}
-
-/** What is too much only in all waits in any case: the vector that is behind it may follow in a slot. */
-function isConfirmed({ vector, excess, streak }: Finding): boolean {
-  return streak >= CONFIRMING_JUDGEMENTS || (excess.isClear && vector !== TOTAL);
 }
 
 /** `total` last: it is an attack of its own only where no vector was. */
