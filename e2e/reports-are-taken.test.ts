@@ -70,6 +70,7 @@ function assertTaken(attacks: readonly DetectedAttack[]): void {
   const body: unknown = JSON.parse(JSON.stringify({ run, sequence: 0, attacks, status }));
   const parsed = parseDetectorReport(body);
   assert.ok(parsed.ok, parsed.ok ? '' : parsed.message);
+  assert.deepEqual(parsed.value.faults, { refused: [] });
   for (const { length } of attacks.flatMap((attack) => attack.profile)) {
     assert.ok(0 <= length.min && length.min <= length.p5 && length.p5 <= length.max && length.max <= 65_535);
   }

@@ -272,9 +272,15 @@ export interface DetectorReport {
   };
 }
 
-/** What became of the report: attacks that cannot be recorded, by the detector's id. */
+/** What became of the report; what is named in neither list was taken. */
 export interface DetectorReportAnswer {
+  /** Attacks that cannot be recorded, by the detector's id. */
   refused: { id: string; message: string }[];
+  /**
+   * Members that were left out, and nothing with them: an exporter's entry, a baseline, a profile or another piece of what proves
+   * an attack that was taken. The first hundred; absent: none.
+   */
+  left_out?: { field: string; message: string }[];
 }
 
 export interface SamplesAnswer {

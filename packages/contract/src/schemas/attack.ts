@@ -63,9 +63,10 @@ const attackFields = {
   end_reason: Type.Optional(
     Type.Enum(['reported', 'silent', 'another_began', 'holder_changed'], {
       description:
-        'Why it counts as over. `reported`: its source told so. `silent`: nothing was told of it for 24 hours; `ended_at` ' +
-        'is when it was last told to go on, and so it is for the others. `another_began`: another attack on the ' +
-        'destination did. `holder_changed`: the addresses went to another account, which the rest of it is recorded for.',
+        'Why it counts as over. `reported`: its source told so. `silent`: nothing was told of it for 24 hours, or by the ' +
+        'detectors of this installation for 15 minutes in which one was there; `ended_at` is when it was last told to go ' +
+        'on, and so it is for the others. `another_began`: another attack on the destination did. `holder_changed`: the ' +
+        'addresses went to another account, which the rest of it is recorded for.',
     }),
   ),
   last_reported_at: Type.String({

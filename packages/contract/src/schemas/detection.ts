@@ -236,9 +236,6 @@ const live = Type.Object(
     sampling_rate: Type.Optional(
       Type.Number({ minimum: 0, description: 'One packet of so many, as last told or set; absent: nothing was.' }),
     ),
-    dropped: Type.Record(Type.String(), count('Datagrams and records that were thrown away.'), {
-      description: 'By reason.',
-    }),
     longest_flow_s: Type.Optional(
       count('Seconds of the longest flow that it told of lately, where that is more than 75.'),
     ),
@@ -247,6 +244,9 @@ const live = Type.Object(
         description: 'A sentence, where something of what it tells keeps attacks from being seen at once.',
       }),
     ),
+    dropped: Type.Record(Type.String(), count('Datagrams and records that were thrown away.'), {
+      description: 'By reason.',
+    }),
     lost: count("Datagrams that are missing in the exporter's sequence numbers."),
     detectors: Type.Array(Type.String(), { description: 'Names of those that hear it.' }),
   },

@@ -24,9 +24,9 @@ export interface CollectingOptions {
 }
 
 const statusMilliseconds = 1_000;
-
 /** After a pause, a minute is told slot by slot. */
 const mostSlotsAtOnce = 240;
+
 export class Collecting {
   readonly #options: CollectingOptions;
   readonly #decoder: Decoder = createDecoder();
@@ -108,6 +108,7 @@ export class Collecting {
       const at = this.#slotMs + i * SLOT_MILLISECONDS;
       send(this.#aggregator.endSlot(at, collector, this.#sequence++, this.#nameOf));
     }
+    this.#aggregator.skip(Math.min(Math.max(1, passed), LONGEST_SPREAD_SLOTS + 1) - slots);
     this.#slotMs = slotMs;
   }
 
@@ -124,4 +125,3 @@ export class Collecting {
     });
   }
 }
-    this.#aggregator.skip(Math.min(Math.max(1, passed), LONGEST_SPREAD_SLOTS + 1) - slots);

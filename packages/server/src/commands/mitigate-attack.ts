@@ -49,6 +49,7 @@ export interface MitigationSettings {
 }
 
 export const defaultFlowspecBudget = 1000;
+export const defaultMitigation: MitigationSettings = { flowspecBudget: defaultFlowspecBudget };
 
 /** After the last report. */
 const LEASE_MILLISECONDS = 3_600_000;
@@ -66,7 +67,7 @@ export async function mitigateAttack(
   attack: AttackRow,
   detected: DetectedAttack,
   now: Date,
-  { flowspecBudget, logError }: MitigationSettings = { flowspecBudget: defaultFlowspecBudget },
+  { flowspecBudget, logError }: MitigationSettings = defaultMitigation,
 ): Promise<void> {
   if (!executor.inTransaction) throw new Error('an attack is mitigated outside a transaction');
   const policies = await policiesInForce(executor, attack.dst);

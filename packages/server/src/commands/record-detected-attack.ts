@@ -1,15 +1,18 @@
 /**
  * Takes what a detector of this installation tells of one attack: the attack, what proves it, what is done about it, in the
- * one transaction that it is given. Told again it changes nothing. Owns how a detector's words become an attack's.
+ * one transaction that it is given. Told again it changes nothing. Owns how a detector's words become an attack's, and that
+ * neither what proves it nor what is done about it can cost the word itself.
  */
 import type { DetectedAttack } from '@levee/contract/detector.ts';
 import { noteDecision, saveEvidence } from './attack-evidence.ts';
 import type { AttackDetails, AttackRow } from './attack-row.ts';
 import type { Executor } from './executor.ts';
 import { takeTurn } from './known-attacks.ts';
-import { type MitigationSettings, mitigateAttack } from './mitigate-attack.ts';
+import { defaultMitigation, type MitigationSettings, mitigateAttack } from './mitigate-attack.ts';
 import { done, type Outcome } from './outcome.ts';
 import { type AttackReport, recordAttack } from './record-attack.ts';
+import { undoneAlone } from './undone-alone.ts';
+import { noteUndecided } from './write-measures.ts';
 
 /** What its own detectors are called as the source of an attack. */
 export const detectorSource = 'levee';
@@ -24,7 +27,7 @@ export async function recordDetectedAttack(
   executor: Executor,
   detected: DetectedAttack,
   now: Date,
-  mitigation?: MitigationSettings,
+  mitigation: MitigationSettings = defaultMitigation,
 ): Promise<Outcome<AttackRow>> {
   // A detector's clock may be ahead: no time may lie after ours.
   const past = (milliseconds: number) => new Date(Math.min(milliseconds, now.getTime()));
@@ -50,8 +53,13 @@ export async function recordDetectedAttack(
   const recorded = await recordAttack(executor, { ...report, details: { ...report.details, ...timings } });
   if (!recorded.ok) return recorded;
   const { row } = recorded.value;
-  await saveEvidence(executor, row.uuid, detected);
-  await mitigateAttack(executor, row, detected, now, mitigation);
+  const unsaved = await undoneAlone(executor, () => saveEvidence(executor, row.uuid, detected));
+  if (unsaved !== undefined) mitigation.logError?.(unsaved, `what proves attack ${row.uuid} is not stored`);
+  const undecided = await undoneAlone(executor, () => mitigateAttack(executor, row, detected, now, mitigation));
+  if (undecided !== undefined) {
+    mitigation.logError?.(undecided, `measures against attack ${row.uuid} cannot be decided`);
+    await noteUndecided(executor, row.uuid);
+  }
   await noteDecision(executor, row.uuid);
   return done(row);
 }

@@ -186,6 +186,27 @@ export async function noteMeasures(
   await executor.rows(noteStatement, [attackUuid, mitigation, JSON.stringify(details), at, JSON.stringify(notes)]);
 }
 
+const undecided: MeasureNote = {
+  vector: 'total',
+  where: 'edge',
+  text: 'Measures could not be decided, by a mistake that the log tells of: those that stand are as they were.',
+};
+const undecidedStatement = {
+  name: 'measures_undecided',
+  text: `with changed as (
+      update attack r set measure_notes = jsonb_build_array($2::jsonb) || r.measure_notes::jsonb,
+        updated_at = greatest(r.updated_at, date_trunc('milliseconds', now())),
+        change_xid = pg_current_xact_id(), change_position = nextval('change_position')
+      where r.uuid = $1 and not r.measure_notes::jsonb @> jsonb_build_array($2::jsonb) returning *
+    )
+    insert into change (position, kind, object_uuid) select change_position, 'attack', uuid from changed`,
+};
+
+/** Said once, until measures are decided again. */
+export async function noteUndecided(executor: Executor, attackUuid: string): Promise<void> {
+  await executor.rows(undecidedStatement, [attackUuid, JSON.stringify(undecided)]);
+}
+
 const waiveStatement = (kind: 'firewall_rule' | 'flowrule') => ({
   name: `measures_waive_${kind}`,
   text: `insert into waived_measure (attack_uuid, kind, purpose)

@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance } from 'fastify';
 import { executorOf } from '../commands/executor.ts';
-import type { MitigationSettings } from '../commands/mitigate-attack.ts';
+import { defaultMitigation, type MitigationSettings } from '../commands/mitigate-attack.ts';
 import { saveAnswer } from '../commands/sample-exchange.ts';
 import type { ChangeTail } from '../store/change-tail.ts';
 import type { Database } from '../store/database.ts';
@@ -45,6 +45,7 @@ export function startDetectors(
   const { pool } = database;
   const log = options.log ?? (() => {});
   const logError = options.logError ?? ((error, message) => log(`${message}: ${(error as Error).message}`));
+  const mitigation = { ...(options.mitigation ?? defaultMitigation), logError };
   const feed = startSettingsFeed(pool, tail, { log });
   const streams = createDetectorStreams(pool, feed, {
     heartbeatSeconds: options.heartbeatSeconds ?? HEARTBEAT_SECONDS,
@@ -76,8 +77,8 @@ export function startDetectors(
           return detector;
         },
         openStream: (response, detector, keyHash) => streams.open(response, detector, keyHash),
-        async take(detector, report) {
-          const { answer, wrote } = await takeReport(pool, detector.uuid, report, new Date(), options.mitigation);
+        async take(detector, read) {
+          const { answer, wrote } = await takeReport(pool, detector.uuid, read, new Date(), mitigation);
           if (wrote) options.committed();
           return answer;
         },

@@ -1,11 +1,13 @@
 /**
  * From what a detector sent to a report that can be recorded. A detector is authenticated, not trusted: everything is checked
- * and bounded here, and what is not named here goes no further.
+ * and bounded here, and what is not named here goes no further. A member that cannot be read costs no other, and what proves an
+ * attack never the attack: it is left out and named.
  */
 import {
   type BaselineEntry,
   type DetectedAttack,
   type DetectorReport,
+  type DetectorReportAnswer,
   type ExporterStatus,
   MOST_SAMPLING_RATE,
   type PacketSample,
@@ -14,12 +16,13 @@ import {
   type TimelineEntry,
   type VectorProfile,
 } from '@levee/contract/detector.ts';
-import { MOST_RATE } from '@levee/core/detection/bounds.ts';
+import { LONGEST_PACKET, MOST_RATE } from '@levee/core/detection/bounds.ts';
 import { vectors } from '@levee/core/detection/vector.ts';
 import { formatAddress, parseAddress } from '@levee/core/net/address.ts';
 import { formatPrefix, parsePrefix } from '@levee/core/net/prefix-text.ts';
 import {
   counted,
+  type LeaveOut,
   listOf,
   members,
   moment,
@@ -28,6 +31,8 @@ import {
   optional,
   type Read,
   Refused,
+  readable,
+  readableOf,
   recordOf,
   share,
   textUpTo,
@@ -43,6 +48,9 @@ const MOST_ATTACKS = 1_000;
 const MOST_EXPORTERS = 4_000;
 const MOST_BASELINES = 5_000;
 const MOST_SAMPLES = 100;
+const MOST_ENTRIES = 16;
+/** Faults that are named. */
+const MOST_LEFT_OUT = 100;
 /** Of one answer. */
 const MOST_WANTED_SAMPLES = 10_000;
 /** What is new since the last report: one that waited for an hour has as many seconds. */
@@ -86,34 +94,39 @@ function sharesOf<T>(item: Read<T>): Read<Share<T>[]> {
 const octets = sharesOf(wholeFrom(0, 255));
 const ports = sharesOf(wholeFrom(0, 65_535));
 const addresses = sharesOf(address);
-const packetLength = wholeFrom(0, 65_535 + 40);
+/** IPv6 does not count its own header, and may so have a little more than measures can name. */
+const packetLength: Read<number> = (value, field) => Math.min(LONGEST_PACKET, counted(value, field));
 
 const profile: Read<VectorProfile> = (value, field) => {
   const { length: given, ...each } = members(value, field);
   const at = (name: string) => `${field}/${name}`;
-  const length = members(given, at('length'));
-  return {
+  const told = members(given, at('length'));
+  const length = {
+    min: packetLength(told.min, at('length/min')),
+    p5: packetLength(told.p5, at('length/p5')),
+    max: packetLength(told.max, at('length/max')),
+  };
+  if (length.min > length.p5 || length.p5 > length.max) throw new Refused(at('length'), 'must be min ≤ p5 ≤ max');
+  return compact<VectorProfile>({
     vector: vector(each.vector, at('vector')),
     pps: rate(each.pps, at('pps')),
     bps: rate(each.bps, at('bps')),
     peak_pps: rate(each.peak_pps, at('peak_pps')),
     peak_bps: rate(each.peak_bps, at('peak_bps')),
+    baseline_pps: optional(rate)(each.baseline_pps, at('baseline_pps')),
+    baseline_bps: optional(rate)(each.baseline_bps, at('baseline_bps')),
     samples: counted(each.samples, at('samples')),
     protocols: octets(each.protocols, at('protocols')),
     source_ports: ports(each.source_ports, at('source_ports')),
     destination_ports: ports(each.destination_ports, at('destination_ports')),
     icmp: ports(each.icmp, at('icmp')),
     tcp_flags: octets(each.tcp_flags, at('tcp_flags')),
-    length: {
-      min: packetLength(length.min, at('length/min')),
-      p5: packetLength(length.p5, at('length/p5')),
-      max: packetLength(length.max, at('length/max')),
-    },
+    length,
     later_fragments: share(each.later_fragments, at('later_fragments')),
     sources: addresses(each.sources, at('sources')),
     distinct_sources: counted(each.distinct_sources, at('distinct_sources')),
     destinations: addresses(each.destinations, at('destinations')),
-  };
+  });
 };
 
 const packetSample: Read<PacketSample> = (value, field) => {
@@ -169,36 +182,40 @@ const threshold: Read<DetectedAttack['threshold']> = (value, field) => {
   });
 };
 
-const attack: Read<DetectedAttack> = (value, field) => {
+const entry: Read<DetectedAttack['entries'][number]> = (value, field) => {
   const each = members(value, field);
-  const at = (name: string) => `${field}/${name}`;
-  const measured = members(each.measured, at('measured'));
-  return compact<DetectedAttack>({
-    id: uuid(each.id, at('id')),
-    dst: destination(each.dst, at('dst')),
-    phase: oneOf(['started', 'changed', 'ended'])(each.phase, at('phase')),
-    vectors: listOf(vectors.length, vector)(each.vectors, at('vectors')),
-    started_ms: moment(each.started_ms, at('started_ms')),
-    detected_ms: moment(each.detected_ms, at('detected_ms')),
-    ended_ms: optional(moment)(each.ended_ms, at('ended_ms')),
-    measured: { at_ms: moment(measured.at_ms, at('measured/at_ms')), ...rates(each.measured, at('measured')) },
-    packets: counted(each.packets, at('packets')),
-    bytes: counted(each.bytes, at('bytes')),
-    sampled: counted(each.sampled, at('sampled')),
-    threshold: threshold(each.threshold, at('threshold')),
-    profile: listOf(vectors.length, profile)(each.profile, at('profile')),
-    timeline: listOf(MOST_TIMELINE, timelineEntry)(each.timeline, at('timeline')),
-    packet_samples: listOf(MOST_SAMPLES, packetSample)(each.packet_samples, at('packet_samples')),
-    entries: listOf(16, (entry, place) => {
-      const { exporter, interface: number, share: part } = members(entry, place);
-      return compact<DetectedAttack['entries'][number]>({
-        exporter: textUpTo(128)(exporter, `${place}/exporter`),
-        interface: optional(wholeFrom(0, 0xffff_ffff))(number, `${place}/interface`),
-        share: share(part, `${place}/share`),
-      });
-    })(each.entries, at('entries')),
+  return compact<DetectedAttack['entries'][number]>({
+    exporter: textUpTo(128)(each.exporter, `${field}/exporter`),
+    interface: optional(wholeFrom(0, 0xffff_ffff))(each.interface, `${field}/interface`),
+    share: share(each.share, `${field}/share`),
   });
 };
+
+const attackWith =
+  (leaveOut: LeaveOut): Read<DetectedAttack> =>
+  (value, field) => {
+    const each = members(value, field);
+    const at = (name: string) => `${field}/${name}`;
+    const measured = members(each.measured, at('measured'));
+    return compact<DetectedAttack>({
+      id: uuid(each.id, at('id')),
+      dst: destination(each.dst, at('dst')),
+      phase: oneOf(['started', 'changed', 'ended'])(each.phase, at('phase')),
+      vectors: listOf(vectors.length, vector)(each.vectors, at('vectors')),
+      started_ms: moment(each.started_ms, at('started_ms')),
+      detected_ms: moment(each.detected_ms, at('detected_ms')),
+      ended_ms: optional(moment)(each.ended_ms, at('ended_ms')),
+      measured: { at_ms: moment(measured.at_ms, at('measured/at_ms')), ...rates(each.measured, at('measured')) },
+      packets: counted(each.packets, at('packets')),
+      bytes: counted(each.bytes, at('bytes')),
+      sampled: counted(each.sampled, at('sampled')),
+      threshold: threshold(each.threshold, at('threshold')),
+      profile: readableOf(vectors.length, profile, leaveOut)(each.profile, at('profile')),
+      timeline: readableOf(MOST_TIMELINE, timelineEntry, leaveOut)(each.timeline, at('timeline')),
+      packet_samples: readableOf(MOST_SAMPLES, packetSample, leaveOut)(each.packet_samples, at('packet_samples')),
+      entries: readableOf(MOST_ENTRIES, entry, leaveOut)(each.entries, at('entries')),
+    });
+  };
 
 const exporter: Read<ExporterStatus> = (value, field) => {
   const each = members(value, field);
@@ -215,6 +232,7 @@ const exporter: Read<ExporterStatus> = (value, field) => {
     records_per_second: rate(each.records_per_second, at('records_per_second')),
     templates: counted(each.templates, at('templates')),
     sampling_rate: optional(numberFrom(0, MOST_SAMPLING_RATE))(each.sampling_rate, at('sampling_rate')),
+    longest_flow_s: optional(counted)(each.longest_flow_s, at('longest_flow_s')),
     dropped: recordOf(64, counted)(each.dropped, at('dropped')),
     lost: counted(each.lost, at('lost')),
   });
@@ -232,7 +250,6 @@ const baseline: Read<BaselineEntry> = (value, field) => {
 };
 
 type Status = DetectorReport['status'];
-    longest_flow_s: optional(counted)(each.longest_flow_s, at('longest_flow_s')),
 
 const overflow: Read<NonNullable<Status['overflow']>> = (value, field) => {
   const each = members(value, field);
@@ -275,17 +292,37 @@ const status: Read<Status> = (value, field) => {
   });
 };
 
-export function parseDetectorReport(body: unknown): Parsed<DetectorReport> {
+export interface ReadReport {
+  /** `status`: undefined where it cannot be read. */
+  readonly report: Omit<DetectorReport, 'status'> & { readonly status: DetectorReport['status'] | undefined };
+  /** What was not taken of it. */
+  readonly faults: DetectorReportAnswer;
+}
+
+export function parseDetectorReport(body: unknown): Parsed<ReadReport> {
   return parsed(() => {
     const each = members(body, '');
-    return compact<DetectorReport>({
+    const refused: DetectorReportAnswer['refused'] = [];
+    const left: NonNullable<DetectorReportAnswer['left_out']> = [];
+    const leaveOut: LeaveOut = (fault) => {
+      if (left.length < MOST_LEFT_OUT) left.push({ field: fault.field, message: sentenceOf(fault) });
+    };
+    const attack = attackWith(leaveOut);
+    const attacks = listOf(MOST_ATTACKS, (value, field) => {
+      const id = uuid(members(value, field).id, `${field}/id`);
+      return readable(attack, (fault) => refused.push({ id, message: sentenceOf(fault) }))(value, field);
+    });
+    const report = {
       run: uuid(each.run, '/run'),
       sequence: wholeFrom(0, Number.MAX_SAFE_INTEGER)(each.sequence, '/sequence'),
-      attacks: listOf(MOST_ATTACKS, attack)(each.attacks, '/attacks'),
-      exporters: optional(listOf(MOST_EXPORTERS, exporter))(each.exporters, '/exporters'),
-      baselines: optional(listOf(MOST_BASELINES, baseline))(each.baselines, '/baselines'),
-      status: status(each.status, '/status'),
-    });
+      attacks: attacks(each.attacks, '/attacks').filter((read) => read !== undefined),
+      ...compact<Pick<DetectorReport, 'exporters' | 'baselines'>>({
+        exporters: optional(readableOf(MOST_EXPORTERS, exporter, leaveOut))(each.exporters, '/exporters'),
+        baselines: optional(readableOf(MOST_BASELINES, baseline, leaveOut))(each.baselines, '/baselines'),
+      }),
+      status: readable(status, leaveOut)(each.status, '/status'),
+    };
+    return { report, faults: { refused, ...(left.length > 0 && { left_out: left }) } };
   });
 }
 
@@ -305,6 +342,10 @@ function parsed<T>(read: () => T): Parsed<T> {
     return { ok: true, value: read() };
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
-    return { ok: false, field: error.field, message: `${error.field.slice(1) || 'the body'}: ${error.message}` };
+    return { ok: false, field: error.field, message: sentenceOf(error) };
   }
+}
+
+function sentenceOf({ field, message }: Refused): string {
+  return `${field.slice(1) || 'the body'}: ${message}`;
 }

@@ -1,6 +1,6 @@
 /**
- * Reads what a detector sent, member by member, to typed values within bounds. The first fault ends it, as a `Refused` with
- * the field: the sender is a program of ours, nobody fills in a form. Knows no message.
+ * Reads what a detector sent, member by member, to typed values within bounds. The first fault of a member ends it, as a `Refused`
+ * with the field: the sender is a program of ours, nobody fills in a form. Knows no message.
  */
 
 export class Refused extends Error {
@@ -27,11 +27,46 @@ export const members: Read<Members> = (value, field) => {
 
 export function listOf<T>(most: number, item: Read<T>): Read<T[]> {
   return (value, field) => {
-    if (!Array.isArray(value)) throw new Refused(field, 'must be an array');
-    if (value.length > most) throw new Refused(field, `has ${value.length} entries; at most ${most} are allowed`);
-    return value.map((each, index) => item(each, `${field}/${index}`));
+    const entries = asArray(value, field);
+    if (entries.length > most) throw new Refused(field, `has ${entries.length} entries; at most ${most} are allowed`);
+    return entries.map((each, index) => item(each, `${field}/${index}`));
   };
 }
+
+/** Told of what is not taken. */
+export type LeaveOut = (fault: Refused) => void;
+
+/** Takes what can be read, up to `most`: one that cannot costs no other. */
+export function readableOf<T>(most: number, item: Read<T>, leaveOut: LeaveOut): Read<T[]> {
+  return (value, field) => {
+    const entries = readable(asArray, leaveOut)(value, field) ?? [];
+    if (entries.length > most) {
+      leaveOut(new Refused(field, `has ${entries.length} entries; the first ${most} are taken`));
+    }
+    return entries.slice(0, most).flatMap((each, index) => {
+      const read = readable(item, leaveOut)(each, `${field}/${index}`);
+      return read === undefined ? [] : [read];
+    });
+  };
+}
+
+/** Undefined: it cannot be read, and is left out. */
+export function readable<T>(item: Read<T>, leaveOut: LeaveOut): Read<T | undefined> {
+  return (value, field) => {
+    try {
+      return item(value, field);
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      leaveOut(error);
+      return undefined;
+    }
+  };
+}
+
+const asArray: Read<unknown[]> = (value, field) => {
+  if (!Array.isArray(value)) throw new Refused(field, 'must be an array');
+  return value;
+};
 
 /** Names are letters, digits, `_`, `.` and `-`. */
 export function recordOf<T>(most: number, item: Read<T>): Read<Record<string, T>> {

@@ -3,17 +3,17 @@
  * detectors' keys alone, which open nothing else, and that before anything of a body is read.
  */
 import { createHash } from 'node:crypto';
-import type { DetectorReport, DetectorReportAnswer, SamplesAnswer } from '@levee/contract/detector.ts';
+import type { DetectorReportAnswer, SamplesAnswer } from '@levee/contract/detector.ts';
 import { parseKeyRole } from '@levee/core/account/key.ts';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { KnownDetector } from '../store/detectors.ts';
 import { isUnavailable } from '../store/failure.ts';
-import { type Parsed, parseDetectorReport, parseSamplesAnswer } from './parse-report.ts';
+import { type Parsed, parseDetectorReport, parseSamplesAnswer, type ReadReport } from './parse-report.ts';
 
 export interface DetectorRouteServices {
   byKeyHash(keyHash: string): Promise<KnownDetector | undefined>;
   openStream(reply: FastifyReply['raw'], detector: KnownDetector, keyHash: string): void;
-  take(detector: KnownDetector, report: DetectorReport): Promise<DetectorReportAnswer>;
+  take(detector: KnownDetector, read: ReadReport): Promise<DetectorReportAnswer>;
   takeSamples(detector: KnownDetector, answer: SamplesAnswer): Promise<void>;
   readonly logError: (error: unknown, message: string) => void;
 }
@@ -102,7 +102,7 @@ export function registerDetectorRoutes(app: FastifyInstance, services: DetectorR
   app.post(
     '/detector/v1/report',
     { onRequest: [authenticated, oneByOne], bodyLimit: REPORT_MAXIMUM_BYTES },
-    take(parseDetectorReport, (detector, report) => inTurn(detector.uuid, () => services.take(detector, report))),
+    take(parseDetectorReport, (detector, read) => inTurn(detector.uuid, () => services.take(detector, read))),
   );
   app.post(
     '/detector/v1/samples',

@@ -1,13 +1,15 @@
 /**
  * Stores what a detector reports: each attack in a transaction of its own, so that one that cannot be recorded stops no
- * other; then its figures and what is usual. Answers when everything is committed.
+ * other, be it by a mistake of ours; then its figures and what is usual. Answers when everything is committed.
  */
-import type { DetectorReport, DetectorReportAnswer, ExporterStatus } from '@levee/contract/detector.ts';
+import type { DetectorReportAnswer, ExporterStatus } from '@levee/contract/detector.ts';
 import type pg from 'pg';
 import { transact } from '../commands/executor.ts';
-import type { MitigationSettings } from '../commands/mitigate-attack.ts';
+import { defaultMitigation, type MitigationSettings } from '../commands/mitigate-attack.ts';
 import { recordDetectedAttack } from '../commands/record-detected-attack.ts';
 import { saveBaselines } from '../store/detector-settings.ts';
+import { isRetryable, isUnanswered, isUnavailable } from '../store/failure.ts';
+import type { ReadReport } from './parse-report.ts';
 
 export interface TakenReport {
   readonly answer: DetectorReportAnswer;
@@ -15,24 +17,30 @@ export interface TakenReport {
   readonly wrote: boolean;
 }
 
-/** Throws what the driver throws: nothing that follows was stored then, and all of it is told again. */
+/** Throws when the database is away or another transaction wins again and again: all of it is told again. */
 export async function takeReport(
   pool: pg.Pool,
   detectorUuid: string,
-  report: DetectorReport,
+  { report, faults }: ReadReport,
   now: Date,
-  mitigation?: MitigationSettings,
+  mitigation: MitigationSettings = defaultMitigation,
 ): Promise<TakenReport> {
-  const refused: DetectorReportAnswer['refused'] = [];
+  const refused = [...faults.refused];
   for (const attack of report.attacks) {
-    const outcome = await transact(pool, (executor) => recordDetectedAttack(executor, attack, now, mitigation));
-    if (outcome.ok) continue;
-    const { code, details } = outcome.failure;
-    refused.push({ id: attack.id, message: details.map(({ message }) => message).join(' ') || code });
+    try {
+      const outcome = await transact(pool, (executor) => recordDetectedAttack(executor, attack, now, mitigation));
+      if (outcome.ok) continue;
+      const { code, details } = outcome.failure;
+      refused.push({ id: attack.id, message: details.map(({ message }) => message).join(' ') || code });
+    } catch (error) {
+      if (isUnavailable(error) || isRetryable(error) || isUnanswered(error)) throw error;
+      mitigation.logError?.(error, `an attack on ${attack.dst} that a detector told of cannot be recorded`);
+      refused.push({ id: attack.id, message: 'The service failed on this attack; its log tells why.' });
+    }
   }
   if (report.baselines !== undefined) await saveBaselines(pool, report.baselines);
   if (report.exporters !== undefined) await saveFigures(pool, detectorUuid, report, report.exporters);
-  return { answer: { refused }, wrote: report.attacks.length > 0 };
+  return { answer: { ...faults, refused }, wrote: report.attacks.length > 0 };
 }
 
 /**
@@ -40,7 +48,9 @@ export async function takeReport(
  * one collector tells: in the same order, so that none waits for another in a circle.
  */
 const FIGURES = `with seen as (
-    update detector set last_seen_at = now(), run = $2, status = $3 where uuid = $1 returning uuid
+    update detector set last_seen_at = now(), run = $2, status = coalesce($3, status),
+      seen_since = case when last_seen_at > now() - interval '1 minute' then coalesce(seen_since, now()) else now() end
+    where uuid = $1 returning uuid
   ), gone as (
     delete from exporter_figures where detector_uuid = $1
       and (collector, source) not in (select * from unnest($6::text[], $4::inet[]))
@@ -55,7 +65,7 @@ const FIGURES = `with seen as (
 async function saveFigures(
   pool: pg.Pool,
   detectorUuid: string,
-  { run, status }: DetectorReport,
+  { run, status }: ReadReport['report'],
   exporters: readonly ExporterStatus[],
 ): Promise<void> {
   await pool.query({
@@ -64,7 +74,7 @@ async function saveFigures(
     values: [
       detectorUuid,
       run,
-      JSON.stringify(status),
+      status === undefined ? null : JSON.stringify(status),
       exporters.map(({ source }) => source),
       exporters.map((each) => JSON.stringify(each)),
       exporters.map(({ collector }) => collector ?? detectorUuid),

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { transact } from '../commands/executor.ts';
+import { recordDetectedAttack } from '../commands/record-detected-attack.ts';
+import { detectedAttack } from '../commands/testing/detected.ts';
 import { endSilentAttacks } from '../sweep/silent-attacks.ts';
 import { type ApiFixture, type Holder, type Reply, request, startApi } from './testing/api-fixture.ts';
 
@@ -285,6 +288,40 @@ test('the reports of several attacks leave the same records in any order, sent t
       `${order}`,
     );
   }
+});
+
+test('an attack of the detectors here is ended when one has been there for a quarter of an hour and none told of it', async () => {
+  const { pool } = api.database;
+  const detected = detectedAttack('203.0.113.14', Date.now() - 7_200_000);
+  const recorded = await transact(pool, (executor) => recordDetectedAttack(executor, detected, new Date()));
+  assert.ok(recorded.ok);
+  const { uuid } = recorded.value;
+  const silentFor = (minutes: number) =>
+    pool.query(`update attack set last_reported_at = now() - make_interval(mins => $2) where uuid = $1`, [
+      uuid,
+      minutes,
+    ]);
+  const detector = (seen: string, since: string) =>
+    pool.query(`update detector set last_seen_at = now() - $1::interval, seen_since = now() - $2::interval`, [
+      seen,
+      since,
+    ]);
+  const { status } = await api.call('createDetector', {}, { key: api.operatorKey, body: { name: 'watching' } });
+  assert.equal(status, 200);
+  for (const [minutes, seen, since] of [
+    [14, '0 s', '1 day'],
+    [60, '2 min', '1 day'],
+    [60, '0 s', '14 min'],
+  ] as const) {
+    await silentFor(minutes);
+    await detector(seen, since);
+    assert.equal(await endSilentAttacks(pool), 0, `${minutes} ${seen} ${since}`);
+  }
+  await silentFor(16);
+  await detector('10 s', '16 min');
+  assert.equal(await endSilentAttacks(pool), 1);
+  const ended = await read(uuid);
+  assert.deepEqual([ended.state, ended.end_reason], ['ended', 'silent']);
 });
 
 test('an attack that its source has been silent about for a day is ended by the service, and goes on when told so', async () => {

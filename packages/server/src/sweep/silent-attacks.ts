@@ -1,17 +1,25 @@
 /**
- * Ends attacks that another system told of and has long been silent about: its word of the end was lost, and a list of
- * attacks that go on for ever says nothing. They end at their last news; what is told later stands instead
- * (core's attack/placement.ts). The detector here needs no such help.
+ * Ends attacks that nobody has told of for long: the word of the end was lost, and a list of attacks that go on for ever says
+ * nothing. They end at their last news; what is told later stands instead (core's attack/placement.ts).
+ *
+ * Detectors here tell of each attack that goes on every ten seconds, and take over what another one found. So one of theirs is
+ * over when a detector has been there for long and none has told of it. While none is there, nobody can know.
  */
 import type pg from 'pg';
 
 export const SILENCE_HOURS = 24;
+/** Of detectors here, of which one has been there all the time. */
+export const DETECTORS_SILENCE_MINUTES = 15;
 /** Rows a statement: a transaction of ours stays short. */
 const BATCH = 500;
 
 const END = `with due as (
     select uuid from attack
-    where ended_at is null and source <> 'levee' and last_reported_at < now() - interval '${SILENCE_HOURS} hours'
+    where ended_at is null and (
+      last_reported_at < now() - interval '${SILENCE_HOURS} hours'
+      or (source = 'levee' and last_reported_at < now() - interval '${DETECTORS_SILENCE_MINUTES} minutes'
+        and exists (select from detector where last_seen_at > now() - interval '1 minute'
+          and seen_since < now() - interval '${DETECTORS_SILENCE_MINUTES} minutes')))
     order by last_reported_at limit ${BATCH} for update skip locked
   ), ended as (
     update attack r set ended_at = greatest(r.started_at, r.news_at), end_reason = 'silent',

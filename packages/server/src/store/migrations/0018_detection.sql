@@ -8,6 +8,8 @@ create table detector (
   key_hash bytea not null,
   created_at timestamptz not null default now(),
   last_seen_at timestamptz,
+  -- Since when it has been there without a gap: only then its silence about an attack says something.
+  seen_since timestamptz,
   -- Of its present run, and what it last told of itself.
   run uuid,
   status json,
