@@ -79,7 +79,7 @@ test('a policy that observes has an attack with proposed flowrules and nothing a
     flowrules.map(({ state, action, components }) => [state, action, components['source-port']]),
     [
       ['proposed', 'discard', '53'],
-      ['proposed', 'discard', undefined],
+      ['proposed', 'rate-limit', undefined],
     ],
   );
   assert.match(flowrules[0].state_reason, /only observes/);
@@ -358,7 +358,7 @@ test('beyond the budget one route stands in for several attacks, else the destin
   const wide = live(await flowrulesOn('198.51.100.64/26', holder.key));
   assert.deepEqual(
     wide.map(({ dst, action }) => [dst, action]),
-    [['198.51.100.64/26', 'discard']],
+    [['198.51.100.64/26', 'rate-limit']],
   );
   await tell({ ...one, phase: 'changed' }, new Date(Date.now() + 20_000), { flowspecBudget });
   assert.equal(live(await flowrulesOn('198.51.100.64/26', holder.key)).length, 1, 'the wider one is enough');
@@ -454,6 +454,20 @@ test('beyond the budget nothing is announced by hand', async () => {
     announceFlowrule(executor, uuid, false, { flowspecBudget: 0 }),
   );
   assert.equal(outcome.ok ? '' : outcome.failure.details[0]?.code, 'budget');
+});
+
+test('addresses that are taken take the measures on them along, which are not told as rules of the user', async () => {
+  const holder = await api.user(provider, ['198.51.100.192/28']);
+  const dst = '198.51.100.193';
+  await policy(dst, { mitigation: 'edge' });
+  await tell(detectedAttack(dst, began));
+  await create({ dst, protocol: 'tcp', action: 'accept' }, holder.key);
+  assert.equal(live(await rulesOn(dst, holder.key)).length, 2);
+  const body = { user_uuid: holder.uuid, ips: ['198.51.100.192/28'] };
+  const reply = await api.call('deleteUserIps', {}, { key: provider.key, body });
+  assert.equal(reply.status, 200, reply.text);
+  assert.equal(reply.body.removed.firewall_rules, 1);
+  assert.deepEqual(live(await rulesOn(dst, holder.key)), []);
 });
 
 test('a policy that is taken down to observing takes the measures with it', async () => {

@@ -31,7 +31,7 @@ export interface HeldSubnet {
   readonly providerSubnet: string | null;
 }
 
-/** How many objects were marked, by kind as answers call them. */
+/** How many objects were marked, by kind as answers call them; measures against attacks are nobody's, and go uncounted. */
 export type RemovedCounts = Readonly<Record<'firewall_rules' | 'filters' | 'tunnels' | 'rdns' | 'flowrules', number>>;
 
 export interface WithdrawnSpace {
@@ -61,6 +61,8 @@ interface MarkedKind extends PlacedKind {
   /** Of the rows as they were before: `uuid`, `owner_uuid`, `provider_uuid` and what `entry` needs. */
   readonly columns: string;
   readonly entry: (row: MarkedRow) => AuditEntry;
+  /** Absent: all of them. */
+  readonly isCounted?: (row: MarkedRow) => boolean;
 }
 
 type MarkedRow = StoredRow & { readonly marked_position: number; readonly marked_xid: number } & Readonly<
@@ -90,7 +92,14 @@ const stored = (kind: 'firewall_rule' | 'filter' | 'flowrule') => ({
 });
 
 const markedKinds: readonly MarkedKind[] = [
-  { ...stored('firewall_rule'), ...owned, constraint: 'firewall_rule_subnet', counted: 'firewall_rules' },
+  {
+    ...stored('firewall_rule'),
+    ...owned,
+    constraint: 'firewall_rule_subnet',
+    counted: 'firewall_rules',
+    columns: `${storedColumns}, r.origin`,
+    isCounted: ({ origin }) => origin !== 'attack',
+  },
   { ...stored('filter'), ...owned, constraint: 'filter_subnet', counted: 'filters' },
   {
     kind: 'rdns',
@@ -196,7 +205,7 @@ export async function withdrawSpace(
   for (const [kind, statement] of markStatements) {
     if (kind.holder === 'provider_uuid' && role !== 'provider') continue;
     const rows = await executor.rows<MarkedRow>(statement, [accountUuid, texts]);
-    removed[kind.counted] = rows.length;
+    removed[kind.counted] = rows.filter(kind.isCounted ?? (() => true)).length;
     audit.push(...rows.map(kind.entry));
     places.push(...rows.map((row) => ({ change_xid: row.marked_xid, change_position: row.marked_position })));
   }
