@@ -122,7 +122,9 @@ export function createRouteKeeper({ pool, session, routes }: KeeperOptions): Rou
     },
     async some(uuids) {
       const rows = await loadSome(pool, uuids);
-      // Asked at each change: another program may have announced or withdrawn a route of these since the last comparison.
+      const expected = decideRoutes(rows, { ours, foreign }, routes, false);
+      if (expected.announce.length + expected.withdraw.length === 0) return bring(rows, false);
+      // Before anything is told: another program may have announced or withdrawn a route of these since the last comparison.
       const keys = keysOf(rows, routes);
       const listed = await session.list(keys);
       if (!listed.ok) return listed;

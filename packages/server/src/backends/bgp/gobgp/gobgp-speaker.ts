@@ -6,6 +6,7 @@ import {
   type BgpRoute,
   bearsMark,
   type LargeCommunity,
+  type RouteFamily,
   type RouteKey,
   routeFamilies,
 } from '@levee/core/flowspec/bgp-route.ts';
@@ -19,6 +20,7 @@ import type {
   WithdrawnRoute,
 } from '../port.ts';
 import { type Calls, openCalls } from './calls.ts';
+import { FlowMemory } from './flow-memory.ts';
 import {
   announcement,
   apis,
@@ -28,8 +30,9 @@ import {
   listedPeer,
   listing,
   prefixOfKey,
+  watchEverything,
+  watchedChanges,
   watchedPeer,
-  watchPeers,
   withdrawal,
 } from './messages.ts';
 
@@ -99,6 +102,7 @@ class Session implements SpeakerSession {
   readonly #mark: LargeCommunity;
   readonly #onPeers: () => void;
   readonly #peers = new Map<string, SpeakerPeer>();
+  readonly #memory = new FlowMemory();
 
   constructor(calls: Calls, api: GobgpApi, mark: LargeCommunity, onPeers: () => void) {
     const { promise, resolve } = Promise.withResolvers<string>();
@@ -115,8 +119,8 @@ class Session implements SpeakerSession {
   async begin(): Promise<SpeakerTrouble | undefined> {
     this.#calls.watch(
       this.#path('WatchEvent'),
-      watchPeers(),
-      (octets) => this.#heard(watchedPeer(octets)),
+      watchEverything(),
+      (octets) => this.#heard(octets),
       (why) => this.#end(`gobgpd is gone: ${why}.`),
     );
     const listed = await this.#calls.list(this.#path('ListPeer'), new Uint8Array());
@@ -136,6 +140,7 @@ class Session implements SpeakerSession {
       ({ key }) => key,
     );
     if (!taken.ok) return taken;
+    for (const route of routes) if (!isLong(route) && !taken.refused.has(route.key)) this.#memory.announced(route);
     const long = routes.filter(isLong).map(({ key, nlri }): [RouteKey, string] => {
       const length = `takes ${nlri.length} octets, and GoBGP garbles FlowSpec rules of more than ${longestOctets}`;
       return [key, `The rule ${length}: fewer ranges, or several rules, are needed.`];
@@ -143,35 +148,56 @@ class Session implements SpeakerSession {
     return { ok: true, refused: new Map([...taken.refused, ...long]) };
   }
 
-  withdraw(routes: readonly WithdrawnRoute[]): Promise<RoutesTaken | SpeakerTrouble> {
+  async withdraw(routes: readonly WithdrawnRoute[]): Promise<RoutesTaken | SpeakerTrouble> {
     const keys = routes.map(({ key }) => key);
-    return this.#inBatches(
+    const taken = await this.#inBatches(
       keys.filter((key) => key.length - key.indexOf(' ') - 1 <= 2 * longestOctets),
       (batch) => withdrawal(this.#api, batch),
       (key) => key,
     );
+    if (taken.ok) for (const route of routes) if (!taken.refused.has(route.key)) this.#memory.withdrawn(route);
+    return taken;
   }
 
-  /** FlowSpec has no lookup: a family of which something is asked is listed whole. */
+  /** Some routes of a FlowSpec family are found in the memory as long as that is sure, else by listing all of it. */
   async list(keys?: readonly RouteKey[]): Promise<RoutesListed | SpeakerTrouble> {
     const ours = new Map<RouteKey, string>();
     const foreign = new Set<RouteKey>();
-    const asked = keys && new Set(keys);
     for (const family of routeFamilies) {
       const some = keys?.filter((key) => key.startsWith(`${family} `));
       if (some?.length === 0) continue;
-      const prefixes = family.startsWith('unicast') ? some?.map(prefixOfKey) : undefined;
-      const listed = await this.#calls.list(this.#path('ListPath'), listing(this.#api, family, prefixes));
-      if (!listed.ok) return trouble(`gobgpd does not list its routes: ${listed.message}.`);
-      for (const octets of listed.answers) {
-        for (const { key, content, isFromPeer } of listedPaths(family, octets)) {
-          if (isFromPeer || asked?.has(key) === false) continue;
-          if (bearsMark(content, this.#mark)) ours.set(key, content);
-          else foreign.add(key);
-        }
+      const known = some && this.#memory.recall(family);
+      const found = known ?? (await this.#listFamily(family, some));
+      if ('reason' in found) return found;
+      for (const key of some ?? [...found.ours.keys(), ...found.foreign]) {
+        const content = found.ours.get(key);
+        if (content !== undefined) ours.set(key, content);
+        if (found.foreign.has(key)) foreign.add(key);
       }
     }
     return { ok: true, ours, foreign };
+  }
+
+  /** `some`: of a unicast family these alone are asked for. */
+  async #listFamily(
+    family: RouteFamily,
+    some: readonly RouteKey[] | undefined,
+  ): Promise<Pick<RoutesListed, 'ours' | 'foreign'> | SpeakerTrouble> {
+    const isFlow = family.startsWith('flow');
+    const learn = isFlow ? this.#memory.relearn(family) : undefined;
+    const prefixes = isFlow ? undefined : some?.map(prefixOfKey);
+    const listed = await this.#calls.list(this.#path('ListPath'), listing(this.#api, family, prefixes));
+    if (!listed.ok) return trouble(`gobgpd does not list its routes: ${listed.message}.`);
+    const ours = new Map<RouteKey, string>();
+    const foreign = new Set<RouteKey>();
+    for (const path of listed.answers.flatMap((octets) => listedPaths(family, octets))) {
+      const isOurs = bearsMark(path.content, this.#mark);
+      learn?.(path, isOurs);
+      if (path.isFromPeer) continue;
+      if (isOurs) ours.set(path.key, path.content);
+      else foreign.add(path.key);
+    }
+    return { ours, foreign };
   }
 
   peers(): readonly SpeakerPeer[] {
@@ -187,7 +213,11 @@ class Session implements SpeakerSession {
     return `/${this.#api.service}/${method}`;
   }
 
-  #heard(peer: SpeakerPeer | undefined): void {
+  #heard(octets: Uint8Array): void {
+    // All that it watches it watches from its first event on.
+    this.#memory.begin();
+    for (const change of watchedChanges(octets, this.#mark)) this.#memory.changed(change);
+    const peer = watchedPeer(octets);
     if (peer === undefined) return;
     const known = this.#peers.get(peer.address);
     // Events say less of a peer than the list does.

@@ -4,7 +4,14 @@
  */
 
 import type { RouteKey } from '@levee/core/flowspec/bgp-route.ts';
-import { afiSafiOf, type BgpRoute, type RouteFamily, routeContent, routeKey } from '@levee/core/flowspec/bgp-route.ts';
+import {
+  afiSafiOf,
+  type BgpRoute,
+  type LargeCommunity,
+  type RouteFamily,
+  routeContent,
+  routeKey,
+} from '@levee/core/flowspec/bgp-route.ts';
 import { formatAddress } from '@levee/core/net/address.ts';
 import type { SpeakerPeer } from '../port.ts';
 import { type DecodedMessage, decodeMessage, encodeMessage } from './protobuf.ts';
@@ -23,7 +30,7 @@ export const apis: readonly GobgpApi[] = [
 
 const established = 6;
 
-const pathFields = { isWithdraw: 5, family: 9, neighborIp: 15, nlri: 20, attributes: 21 };
+const pathFields = { attributesInWords: 2, isWithdraw: 5, family: 9, neighborIp: 15, nlri: 20, attributes: 21 };
 
 function familyMessage(family: RouteFamily): Uint8Array {
   const { afi, safi } = afiSafiOf(family);
@@ -101,9 +108,48 @@ export function listedPaths(family: RouteFamily, octets: Uint8Array): ListedPath
   });
 }
 
-/** WatchEventRequest: what becomes of the sessions with peers. */
-export function watchPeers(): Uint8Array {
-  return encodeMessage({ 1: new Uint8Array() });
+/** WatchEventRequest: what becomes of the sessions with peers, and of the best routes. */
+export function watchEverything(): Uint8Array {
+  // A filter without a field is the one for best routes.
+  return encodeMessage({ 1: new Uint8Array(), 2: encodeMessage({ 1: [new Uint8Array()] }) });
+}
+
+/** A route came, became another, or went. */
+export interface WatchedChange {
+  readonly family: RouteFamily;
+  /** Of what came, or of what went: announced here, with our mark. */
+  readonly isOurs: boolean;
+}
+
+/** WatchEventResponse. FlowSpec alone; events have no octets of BGP, so that which routes they are is not told. */
+export function watchedChanges(octets: Uint8Array, mark: LargeCommunity): WatchedChange[] {
+  return (decodeMessage(octets).message(3)?.all(2) ?? []).flatMap((path) => {
+    const read = decodeMessage(path);
+    const named = read.message(pathFields.family);
+    const family = flowFamilies.find((each) => {
+      const { afi, safi } = afiSafiOf(each);
+      return named?.number(1) === afi && named.number(2) === safi;
+    });
+    if (family === undefined) return [];
+    const isFromPeer = isAddress.test(read.text(pathFields.neighborIp));
+    return [{ family, isOurs: !isFromPeer && bearsMarkInWords(read, mark) }];
+  });
+}
+
+const flowFamilies = ['flow4', 'flow6'] as const satisfies readonly RouteFamily[];
+const largeCommunities = '/apipb.LargeCommunitiesAttribute';
+
+/** Of version 3: in version 4 they have another form, and no route is known as ours. */
+function bearsMarkInWords(path: DecodedMessage, { administrator, first, second }: LargeCommunity): boolean {
+  return path.all(pathFields.attributesInWords).some((each) => {
+    const attribute = decodeMessage(each);
+    if (!attribute.text(1).endsWith(largeCommunities)) return false;
+    const communities = attribute.message(2)?.all(1) ?? [];
+    return communities.some((community) => {
+      const read = decodeMessage(community);
+      return read.number(1) === administrator && read.number(2) === first && read.number(3) === second;
+    });
+  });
 }
 
 /** WatchEventResponse. Undefined: of something else. */
