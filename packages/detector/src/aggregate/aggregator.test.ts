@@ -263,6 +263,7 @@ test('a prescaled record is made of as many samples as the rate says, of one whe
     [{ packets: 10_000, samplingRate: 10_000 }, 0, 1],
     [{ packets: 10_000 }, 500, 20],
     [{ packets: 10_000 }, 0, 1],
+    [{ packets: 10_000, samplingRate: 1 }, 0, 1],
     [{ packets: 3, samplingRate: 10_000 }, 0, 1],
   ] as const) {
     const made = aggregator();

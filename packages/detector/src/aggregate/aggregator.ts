@@ -285,8 +285,11 @@ export class Aggregator {
   }
 }
 
-/** Packets that such a record was made of: by the rate that was told, and where none was, one, as nothing says that there were more. */
+/**
+ * Packets that such a record was made of: by the rate that was told, and where none was, one, as nothing says that there were more. Nor does
+ * a rate of 1: exporters tell it of counts that are multiplied.
+ */
 function prescaledSamples({ packets, samplingRate }: FlowRecord, toldRate: number): number {
-  const rate = samplingRate > 0 ? samplingRate : toldRate;
-  return Math.min(packets, rate > 0 ? Math.max(1, Math.round(packets / rate)) : 1);
+  const rate = samplingRate > 1 ? samplingRate : toldRate;
+  return Math.min(packets, rate > 1 ? Math.max(1, Math.round(packets / rate)) : 1);
 }
