@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type ProfilePart, ProfileWindow } from './profile.ts';
+import { keysOfEach, type ProfilePart, ProfileWindow } from './profile.ts';
 
 function part(more: Partial<ProfilePart> = {}): ProfilePart {
   return {
@@ -121,6 +121,20 @@ test('lengths are in order and those of packets, whatever is told of them', () =
       assert.ok([min, p5, max].every(Number.isInteger));
     }),
   );
+});
+
+test('many profiles keep fewer keys each, those with the most, and the shares of these are as before', () => {
+  assert.deepEqual([0, 1_024, 1_025, 4_096, 49_152].map(keysOfEach), [128, 128, 64, 32, 8]);
+  const profile = new ProfileWindow(0);
+  const sourcePorts = Array.from({ length: 64 }, (_, key) => [key, key === 5 ? 500 : 1] as const);
+  profile.add(part({ samples: 1_000, sourcePorts }), 0);
+  profile.fit(8);
+  assert.equal(profile.shares().source_ports.length, 8);
+  assert.deepEqual(profile.shares().source_ports[0], { value: 5, share: 0.5 });
+  for (let slot = 0; slot < 50; slot++) {
+    profile.add(part({ sourcePorts: sourcePorts.map(([key]) => [key + slot * 64, 1]) }), slot);
+    assert.ok(profile.shares().source_ports.length <= 16);
+  }
 });
 
 test('of nothing there are no shares', () => {

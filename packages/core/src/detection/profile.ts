@@ -27,8 +27,11 @@ export interface ProfilePart {
 /** A generation is added to for so long, and counts for as long again. */
 const generationMilliseconds = 15_000;
 const mostShares = 64;
-/** Of each kind of key; beyond twice as many the rarest go. */
+/** Of each kind of key; beyond twice as many the rarest go. Of some 100 octets each, times kinds and generations. */
 const mostKeys = 128;
+const leastKeys = 8;
+/** As many profiles have all their keys; of more each has less, and all together take some 150 MB at most. */
+const wholeProfiles = 1_024;
 /** Bits of the linear count of sources (Whang, Vander-Zanden, Taylor 1990). */
 const sourceBits = 8192;
 const lengthStep = 16;
@@ -65,13 +68,34 @@ export type ProfileShares = Omit<
   'vector' | 'pps' | 'bps' | 'peak_pps' | 'peak_bps' | 'baseline_pps' | 'baseline_bps' | 'destinations'
 >;
 
+/** How many keys of a kind each of so many profiles keeps: a power of two, so that it changes rarely. */
+export function keysOfEach(profiles: number): number {
+  let most = mostKeys;
+  while (most > leastKeys && profiles * most > wholeProfiles * mostKeys) most /= 2;
+  return most;
+}
+
 export class ProfileWindow {
   #current = newGeneration();
   #before: Generation | undefined;
   #sinceMs: number;
+  #most = mostKeys;
 
   constructor(nowMs: number) {
     this.#sinceMs = nowMs;
+  }
+
+  /** From now on it keeps so many keys of a kind, see `keysOfEach`. */
+  fit(most: number): void {
+    if (most < this.#most) {
+      for (const generation of [this.#current, this.#before]) {
+        if (generation === undefined) continue;
+        for (const counts of Object.values(generation.numbers)) prune(counts, most);
+        prune(generation.sources, most);
+        prune(generation.entries, most);
+      }
+    }
+    this.#most = most;
   }
 
   get samples(): number {
@@ -89,10 +113,10 @@ export class ProfileWindow {
     for (const kind of numberKinds) {
       const highest = highestKeys[kind];
       const counts = part[kind].map(([key, count]) => [Math.floor(bounded(key, highest)), count] as const);
-      addCounts(to.numbers[kind], counts);
+      addCounts(to.numbers[kind], counts, this.#most);
     }
-    addCounts(to.sources, part.sources);
-    addCounts(to.entries, part.entries);
+    addCounts(to.sources, part.sources, this.#most);
+    addCounts(to.entries, part.entries, this.#most);
     for (const [source] of part.sources) setBit(to.seen, hash(source) % sourceBits);
     if (part.samples > 0) {
       to.shortest = Math.min(to.shortest, Math.floor(bounded(part.shortest, LONGEST_PACKET)));
@@ -182,12 +206,16 @@ function newGeneration(): Generation {
   };
 }
 
-function addCounts<K>(to: Counts<K>, more: Iterable<readonly [K, number]>): void {
+function addCounts<K>(to: Counts<K>, more: Iterable<readonly [K, number]>, most: number): void {
   for (const [key, count] of more) to.set(key, added(to.get(key) ?? 0, count));
-  if (to.size <= 2 * mostKeys) return;
-  const kept = [...to].sort(([, x], [, y]) => y - x).slice(0, mostKeys);
-  to.clear();
-  for (const [key, count] of kept) to.set(key, count);
+  prune(to, most);
+}
+
+function prune<K>(counts: Counts<K>, most: number): void {
+  if (counts.size <= 2 * most) return;
+  const kept = [...counts].sort(([, x], [, y]) => y - x).slice(0, most);
+  counts.clear();
+  for (const [key, count] of kept) counts.set(key, count);
 }
 
 function join<K>(maps: readonly Counts<K>[]): Counts<K> {

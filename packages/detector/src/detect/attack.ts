@@ -6,7 +6,7 @@ import type { DetectedAttack, PacketSample, VectorProfile } from '@levee/contrac
 import { bounded, LONGEST_PACKET, MOST_COUNTED, MOST_RATE } from '@levee/core/detection/bounds.ts';
 import { endOf } from '@levee/core/detection/hold.ts';
 import { type Rates, samplingNoise } from '@levee/core/detection/judge.ts';
-import { type ProfilePart, ProfileWindow, top } from '@levee/core/detection/profile.ts';
+import { keysOfEach, type ProfilePart, ProfileWindow, top } from '@levee/core/detection/profile.ts';
 import { Timeline } from '@levee/core/detection/timeline.ts';
 import { TOTAL, vectors as vectorNames } from '@levee/core/detection/vector.ts';
 import { SLOT_MILLISECONDS } from '../bus/port.ts';
@@ -80,6 +80,7 @@ export class Attack {
   peakPps = 0;
   peakBps = 0;
   readonly vectors = new Map<number, AttackVector>();
+  #keys = keysOfEach(0);
   #pps = 0;
   #bps = 0;
   #samples = 0;
@@ -104,9 +105,16 @@ export class Attack {
     this.#timeline = new Timeline(beginning.startedMs);
   }
 
+  /** Its profiles keep so many keys of a kind from now on. */
+  fit(keys: number): void {
+    this.#keys = keys;
+    for (const { profile } of this.vectors.values()) profile.fit(keys);
+  }
+
   join(vector: number, exceeded: Exceeded, nowMs: number): void {
     if (this.vectors.has(vector)) return;
     const profile = new ProfileWindow(nowMs);
+    profile.fit(this.#keys);
     this.vectors.set(vector, {
       vector,
       exceeded,
@@ -157,6 +165,14 @@ export class Attack {
     }
     this.peakPps = Math.max(this.peakPps, this.#pps);
     this.peakBps = Math.max(this.peakBps, this.#bps);
+  }
+
+  /** The clock was set. When it began has been told, and stays. */
+  stepped(milliseconds: number): void {
+    this.aboveHalfMs += milliseconds;
+    this.aboveMs += milliseconds;
+    this.#atMs += milliseconds;
+    this.#toldMs += milliseconds;
   }
 
   /** The attack is known to go on, by what is not in its own figures. */

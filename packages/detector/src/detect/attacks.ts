@@ -6,11 +6,13 @@ import type { DetectedAttack, OngoingAttack } from '@levee/contract/detector.ts'
 import { judgeSubnet, type Member } from '@levee/core/detection/carpet.ts';
 import { CONFIRMING_JUDGEMENTS, type Excess, limitsOf } from '@levee/core/detection/judge.ts';
 import { wordsOf } from '@levee/core/detection/outermost.ts';
-import { TOTAL, type Vector, vectors as vectorNames, vectorNumber } from '@levee/core/detection/vector.ts';
+import { keysOfEach } from '@levee/core/detection/profile.ts';
+import { TOTAL, vectors as vectorNames } from '@levee/core/detection/vector.ts';
 import type { Prefix } from '@levee/core/net/prefix.ts';
 import { formatPrefix, parsePrefix } from '@levee/core/net/prefix-text.ts';
 import { SLOT_MILLISECONDS, type SlotProfile } from '../bus/port.ts';
 import { AddressAttackCounts } from './address-attack-counts.ts';
+import { adoptedAttack } from './adopted-attack.ts';
 import { Attack, type Threshold } from './attack.ts';
 import { startOf } from './attack-start.ts';
 import type { Baselines } from './baselines.ts';
@@ -45,6 +47,8 @@ export class Attacks {
   /** By the number that the traffic table holds. */
   readonly #numbered: (Attack | undefined)[] = [];
   readonly #free: number[] = [];
+  /** Of each kind, that each profile keeps. */
+  #keys = keysOfEach(0);
   readonly #ended = new EndedAttacks();
 
   constructor(host: AttackHost) {
@@ -77,6 +81,7 @@ export class Attacks {
     // Subnets first: what is spread over them must not begin as attacks on a few of their addresses.
     this.#judgeSubnets(findings, begun, nowMs);
     this.#judgeAddresses(findings.addresses, begun, nowMs);
+    this.#fitProfiles();
     countMembers(traffic, this.#byDestination.values());
     for (const attack of this.#byDestination.values()) {
       if (begun.has(attack)) attack.countBack(traffic, this.#host.slotMs);
@@ -105,7 +110,7 @@ export class Attacks {
       if (known.has(each.id) || this.#ended.has(each.id)) continue;
       const read = parsePrefix(each.dst);
       if (!read.ok || !isOurs(read.prefix)) continue;
-      const attack = this.#adopted(each, formatPrefix(read.prefix), nowMs);
+      const attack = adoptedAttack(each, formatPrefix(read.prefix), nowMs);
       const row = this.#byDestination.has(attack.dst) ? none : this.#rowOf(read.prefix);
       if (row !== none && each.told === undefined) attack.threshold = this.#thresholdOf(attack, row);
       if (row === none || attack.vectors.size === 0 || !this.#keep(attack, row)) {
@@ -114,6 +119,11 @@ export class Attacks {
       }
     }
     this.relimit();
+  }
+
+  /** The clock was set by so much: what is still to be measured is by the new one. */
+  stepped(milliseconds: number): void {
+    for (const attack of this.#byDestination.values()) attack.stepped(milliseconds);
   }
 
   /** Policies are others: what an attack lives of is another rate. */
@@ -154,6 +164,16 @@ export class Attacks {
     for (const attack of [...this.#byDestination.values()]) {
       this.#end(attack, Math.max(attack.aboveHalfMs, attack.startedMs), nowMs);
     }
+  }
+
+  /** Memory for what attacks look like is bounded for all of them together. */
+  #fitProfiles(): void {
+    let profiles = 0;
+    for (const { vectors } of this.#byDestination.values()) profiles += vectors.size;
+    const keys = keysOfEach(profiles);
+    if (keys === this.#keys) return;
+    this.#keys = keys;
+    for (const attack of this.#byDestination.values()) attack.fit(keys);
   }
 
   #at(destination: number): Attack | undefined {
@@ -302,38 +322,6 @@ export class Attacks {
     return this.#host.traffic.ensure(a, b, c, d, tagOf(family, length));
   }
 
-  #adopted({ id, vectors, started_ms, detected_ms, told }: OngoingAttack, dst: string, nowMs: number): Attack {
-    const known = vectors.map((name) => vectorNumber(name as Vector)).filter((vector) => vector !== undefined);
-    const [first = TOTAL] = known;
-    const attack = new Attack(
-      {
-        id,
-        dst,
-        startedMs: started_ms,
-        detectedMs: detected_ms,
-        holdMilliseconds: 0,
-        threshold: told?.threshold ?? {
-          policy: 'default',
-          vector: vectorNames[first] as string,
-          metric: 'pps',
-          value: 0,
-          observed: 0,
-        },
-      },
-      none,
-      nowMs,
-    );
-    for (const vector of known) {
-      const metric =
-        told !== undefined && told.threshold.vector === vectorNames[vector] ? told.threshold.metric : 'pps';
-      attack.join(vector, { metric, value: Number.POSITIVE_INFINITY }, nowMs);
-    }
-    attack.packets = told?.packets ?? 0;
-    attack.bytes = told?.bytes ?? 0;
-    attack.sampled = told?.sampled ?? 0;
-    return attack;
-  }
-
   /** Of one that was taken over without a word of what it had exceeded: what it would have to exceed now. */
   #thresholdOf({ threshold, vectors }: Attack, row: number): Threshold {
     const [vector = TOTAL] = vectors.keys();
@@ -353,6 +341,7 @@ export class Attacks {
     const number = this.#free.pop() ?? this.#numbered.length;
     this.#numbered[number] = attack;
     this.#byDestination.set(attack.dst, attack);
+    attack.fit(this.#keys);
     this.#place(attack, row, number);
     if (attack.holdMilliseconds === 0) attack.holdMilliseconds = places.levels(traffic, row).holdMilliseconds;
     return true;
@@ -374,7 +363,7 @@ export class Attacks {
   #tellEndAgain(ongoing: OngoingAttack, nowMs: number): void {
     const endedMs = this.#ended.toTellAgain(ongoing.id, nowMs);
     if (endedMs === undefined) return;
-    this.#host.tell(this.#adopted(ongoing, ongoing.dst, nowMs).report('ended', nowMs, endedMs));
+    this.#host.tell(adoptedAttack(ongoing, ongoing.dst, nowMs).report('ended', nowMs, endedMs));
   }
 
   #drop(attack: Attack): void {
