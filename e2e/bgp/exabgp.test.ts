@@ -12,6 +12,7 @@ import { holdToContract } from '@levee/server/backends/bgp/testing/speaker-contr
 import { startTestPostgres, type TestPostgres } from '@levee/server/store/testing/test-postgres.ts';
 import { waitUntil } from '@levee/server/store/testing/wait-until.ts';
 import { startExabgp } from './exabgp-daemon.ts';
+import { fewestDuring } from './fewest.ts';
 import { openInstallation } from './installation.ts';
 
 let postgres: TestPostgres;
@@ -155,16 +156,11 @@ test('what was withdrawn while `levee exabgp` was dead goes once it is back, tho
   await levee.withdraw(uuids.slice(1, -1));
   await waitUntil(() => ![undefined, dead].includes(exabgp.relayPid()), 'ExaBGP runs another', 20_000);
   assert.equal(await bird.flowCount(), wanted.length, 'ExaBGP still announces what the dead one told it');
-  let fewest = wanted.length;
-  let watching = true;
-  const watch = (async () => {
-    while (watching) fewest = Math.min(fewest, await bird.flowCount());
-  })();
-  levee.start(createExabgpSpeaker(exabgp.socketPath));
-  await waitUntil(async () => (await bird.flowCount()) === 1, 'BIRD has one rule', 20_000);
-  await waitUntil(async () => (await bird.blackholes()).length === 1, 'BIRD has one blackhole');
-  watching = false;
-  await watch;
+  const fewest = await fewestDuring(bird, async () => {
+    levee.start(createExabgpSpeaker(exabgp.socketPath));
+    await waitUntil(async () => (await bird.flowCount()) === 1, 'BIRD has one rule', 20_000);
+    await waitUntil(async () => (await bird.blackholes()).length === 1, 'BIRD has one blackhole');
+  });
   assert.equal(fewest, 1);
   assert.deepEqual(canonical(await bird.flowRoutes()), canonical(wanted.slice(0, 1)));
   await waitUntil(async () => (await levee.rows()).length === 2 && (await levee.areActive()), 'the rows say so');

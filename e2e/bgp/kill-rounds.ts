@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Bird } from '@levee/lab/bgp/bird.ts';
 import type { Gobgpd } from '@levee/lab/bgp/gobgpd.ts';
 import { waitUntil } from '@levee/server/store/testing/wait-until.ts';
+import { fewestDuring } from './fewest.ts';
 import type { Installation } from './installation.ts';
 import { canonical } from './wanted-routes.ts';
 
@@ -31,28 +32,20 @@ export async function killRounds(options: KillRounds): Promise<{ readonly atPeer
   await waitUntil(async () => (await bird.flowCount()) === routes, 'the peer has all', 30_000);
   const atPeerMilliseconds = Math.round(performance.now() - begun);
   await waitUntil(levee.areActive, 'all are active');
-  let fewest = routes;
-  let watching = true;
-  const watch = (async () => {
-    while (watching) {
-      fewest = Math.min(fewest, await bird.flowCount());
-      await delay(5);
+  const fewest = await fewestDuring(bird, async () => {
+    for (let round = 0; round < rounds; round++) {
+      const at = `in round ${round + 1}`;
+      await gobgpd.kill();
+      await delay(deadMilliseconds(round));
+      await gobgpd.start();
+      await waitUntil(() => bird.established(), `the session is up again ${at}`, 30_000);
+      // What is announced now travels behind all that was before.
+      const [extra = ''] = await levee.announce([{ dst: `198.18.9.${round}`, components: {}, action: 'discard' }]);
+      await waitUntil(async () => (await bird.flowCount()) > routes, `the next change arrives ${at}`, 30_000);
+      await levee.withdraw([extra]);
+      await waitUntil(async () => (await bird.flowCount()) === routes, `and goes ${at}`, 30_000);
     }
-  })();
-  for (let round = 0; round < rounds; round++) {
-    await gobgpd.kill();
-    await delay(deadMilliseconds(round));
-    await gobgpd.start();
-    await waitUntil(() => bird.established(), 'the session is up again', 30_000);
-    // What is announced now travels behind all that was before.
-    const [extra = ''] = await levee.announce([{ dst: `198.18.9.${round}`, components: {}, action: 'discard' }]);
-    await waitUntil(async () => (await bird.flowCount()) > routes, 'the next change arrives', 30_000);
-    await levee.withdraw([extra]);
-    await waitUntil(async () => (await bird.flowCount()) === routes, 'and goes', 30_000);
-    assert.equal(fewest, routes, `the peer had fewer at a moment in round ${round + 1}`);
-  }
-  watching = false;
-  await watch;
+  });
   assert.equal(fewest, routes, 'the peer had fewer at a moment');
   assert.deepEqual(canonical(await bird.flowRoutes()), canonical(fields));
   await levee.withdraw(uuids);
