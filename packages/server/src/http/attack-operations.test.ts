@@ -322,6 +322,9 @@ test('an attack of the detectors here is ended when one has been there for a qua
   assert.equal(await endSilentAttacks(pool), 1);
   const ended = await read(uuid);
   assert.deepEqual([ended.state, ended.end_reason], ['ended', 'silent']);
+  const later = { ...detected, phase: 'changed' as const, measured: { ...detected.measured, at_ms: Date.now() } };
+  assert.ok((await transact(pool, (executor) => recordDetectedAttack(executor, later, new Date()))).ok);
+  assert.equal((await read(uuid)).state, 'ongoing', 'what is told later stands instead');
 });
 
 test('an attack that its source has been silent about for a day is ended by the service, and goes on when told so', async () => {
