@@ -5,21 +5,24 @@
 import type { Problem } from '@levee/contract/errors.ts';
 import type { Caller } from './caller.ts';
 import type { Executor } from './executor.ts';
+import { milliseconds } from './stored-row.ts';
 
 export interface Place {
   readonly subnet: string;
   readonly provider_uuid: string;
+  /** Since when it is the caller's. */
+  readonly since_ms: number;
 }
 
-/** Selects the subnet and the provider. $1 account, $2 destination, $3 whether what users hold is out of bounds. */
-export const placeText = `select s.subnet, s.provider_uuid from subnet s
+/** Selects the subnet, the provider and since when. $1 account, $2 destination, $3 whether what users hold is out of bounds. */
+export const placeText = `select s.subnet, s.provider_uuid, s.created_at from subnet s
     where s.account_uuid = $1 and s.subnet >>= $2::cidr
       and not ($3::bool and exists (select from subnet u where u.role = 'user' and u.subnet && $2::cidr))
     limit 1`;
 
 const placeStatement = {
   name: 'own_space_place',
-  text: `select subnet::text, provider_uuid::text from (${placeText}) s`,
+  text: `select subnet::text, provider_uuid::text, ${milliseconds('created_at')} as since_ms from (${placeText}) s`,
 };
 
 /** The grant that covers `dst`; undefined: the caller may not have objects there. */

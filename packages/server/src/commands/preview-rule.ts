@@ -42,10 +42,9 @@ export async function previewRule(
   draft: Rule,
   dst: string,
 ): Promise<Outcome<RulePreview>> {
-  if ((await findPlace(executor, caller, dst)) === undefined) {
-    return refuse('ip_not_allowed', notAllowed('/dst', dst, caller));
-  }
-  const found = await requestSamples(executor, { dst, seconds: PREVIEW_SECONDS });
+  const place = await findPlace(executor, caller, dst);
+  if (place === undefined) return refuse('ip_not_allowed', notAllowed('/dst', dst, caller));
+  const found = await requestSamples(executor, { dst, seconds: PREVIEW_SECONDS, sinceMs: place.since_ms });
   if (!found.ok && found.reason === 'busy') return tooMany;
   const samples = found.ok ? found.packets.map(sampledPacket) : [];
   const { chosen, entriesFor } = await withEntries(executor, draft, samples);

@@ -13,6 +13,8 @@ export interface WantedSamples {
   readonly dst: string;
   /** How far back. */
   readonly seconds: number;
+  /** None from before: they went to whoever had the addresses then. */
+  readonly sinceMs: number;
   readonly deadlineMilliseconds?: number;
 }
 
@@ -35,13 +37,14 @@ const LONGEST_PAUSE_MILLISECONDS = 100;
 
 /** Throws what the driver throws. */
 export async function requestSamples(executor: Executor, wanted: WantedSamples): Promise<FoundSamples> {
-  const { dst, seconds, deadlineMilliseconds = DEADLINE_MILLISECONDS } = wanted;
+  const { dst, sinceMs, deadlineMilliseconds = DEADLINE_MILLISECONDS } = wanted;
+  const seconds = Math.max(1, Math.min(wanted.seconds, Math.ceil((Date.now() - sinceMs) / 1000)));
   const uuid = newUuid();
   if (!(await askForSamples(executor, { uuid, dst, seconds, most: MOST_PACKETS })))
     return { ok: false, reason: 'busy' };
   const isAlone = await untilAnswered(executor, uuid, deadlineMilliseconds);
   const answers = await takeAnswers(executor, uuid);
-  if (answers.length > 0) return { ok: true, ...merged(answers) };
+  if (answers.length > 0) return { ok: true, ...merged(answers, sinceMs) };
   return { ok: false, reason: isAlone ? 'no_detector' : 'no_answer' };
 }
 
@@ -60,12 +63,18 @@ async function untilAnswered(executor: Executor, uuid: string, milliseconds: num
   }
 }
 
-function merged(answers: readonly AnswerRow[]): { readonly held: number; readonly packets: readonly PacketSample[] } {
-  const all = answers.flatMap(({ packets }) => packets).sort((a, b) => a.at_ms - b.at_ms);
+function merged(
+  answers: readonly AnswerRow[],
+  sinceMs: number,
+): { readonly held: number; readonly packets: readonly PacketSample[] } {
+  const told = answers.flatMap(({ packets }) => packets);
+  const all = told.filter(({ at_ms }) => at_ms >= sinceMs).sort((a, b) => a.at_ms - b.at_ms);
   const count = Math.min(all.length, MOST_PACKETS);
   const packets = Array.from(
     { length: count },
     (_, index) => all[Math.floor((index * all.length) / count)] as PacketSample,
   );
-  return { held: answers.reduce((sum, { held }) => sum + held, 0), packets };
+  const held = answers.reduce((sum, each) => sum + each.held, 0);
+  // Of a detector that holds more than it tells, as much of the rest is from before as of what it told.
+  return { held: told.length === 0 ? 0 : Math.round((held * all.length) / told.length), packets };
 }

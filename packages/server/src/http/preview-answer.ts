@@ -9,7 +9,7 @@ const reasons: Readonly<Record<NoSamples, (dst: string) => string>> = {
   no_detector: () => 'No detector is connected: nobody holds samples of traffic.',
   no_answer: () => 'No detector has answered within two seconds.',
   no_samples: (dst) =>
-    `No packet to ${dst} was sampled within the last ${minutes} minutes: there was no traffic, or none of the exporters sends ` +
+    `No packet to ${dst} was sampled within the last ${minutes} minutes, or since you hold it: there was no traffic, or none of the exporters sends ` +
     "packets' headers.",
 };
 

@@ -24,6 +24,7 @@ before(async () => {
   api = await startApi();
   provider = await api.provider(['203.0.113.0/24', '2001:db8::/32']);
   user = await api.user(provider, ['203.0.113.0/28', '2001:db8:7::/48']);
+  await api.database.pool.query(`update subnet set created_at = created_at - interval '1 day'`);
   replica = api.postgres.openAgain(api.database);
   const streams = {
     get count() {
@@ -134,6 +135,26 @@ test('what a draft would change is told beside the rules that are there, othersâ
   assert.deepEqual([tracked.matched, tracked.undecided], [0, 3]);
   assert.deepEqual(tracked.changes.unclear, { samples: 2, packets: 32 });
   for (const uuid of rules) await api.call('deleteFirewallRule', { uuid }, { key: user.key });
+});
+
+test('packets from before the caller held the address are none of a preview', async () => {
+  const handedOver = '203.0.113.40';
+  const former = await api.user(provider, [handedOver]);
+  await api.call('deleteUser', { uuid: former.uuid }, { key: provider.key });
+  const present = await api.user(provider, [handedOver]);
+  const asked: SamplesWanted[] = [];
+  connect((wanted) => {
+    asked.push(wanted);
+    return Array.from({ length: 10 }, (_, index) => sampleOf(handedOver, Date.now() - 60_000 + index));
+  });
+  const before = await preview({ dst: handedOver }, present.key);
+  assert.deepEqual([before.samples, before.held, before.top_sources, before.examples], [0, 0, [], []]);
+  assert.equal(before.reason.code, 'no_samples');
+  assert.ok(Number(asked[0]?.seconds) < 60, 'nor are they asked for');
+  detectors = [];
+  connect(() => [sampleOf(handedOver, Date.now() - 60_000, 9), sampleOf(handedOver, Date.now(), 10)]);
+  const after = await preview({ dst: handedOver }, present.key);
+  assert.deepEqual([after.samples, after.examples[0].src], [1, '198.51.100.10']);
 });
 
 test('what the samples do not show is undecided, and never matched', async () => {
