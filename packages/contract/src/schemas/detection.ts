@@ -41,7 +41,7 @@ const aggregateThresholds = Type.Object(byVector, {
   additionalProperties: false,
   description:
     'The same for all addresses of a /24 (IPv6: /64) together, where only together they are attacked. Absent: four ' +
-    'times what one address may have.',
+    'times what one address may have. Nothing wider is judged: traffic that keeps below this in each of many /24s is no attack.',
 });
 
 const mitigation = Type.Enum([...attackMitigations], {
@@ -180,10 +180,13 @@ const exporterSettings = {
   source: Type.String({
     minLength: 1,
     maxLength: 64,
-    description: 'The address that its datagrams come from. Unique.',
+    description:
+      'The address that its datagrams come from. Unique. Not one that nothing is sent from: unspecified, multicast, broadcast, ' +
+      'reserved.',
     examples: ['192.0.2.1'],
   }),
   sampling: Type.Union([Type.Enum(['auto', 'prescaled']), Type.Integer({ minimum: 1, maximum: MOST_SAMPLING_RATE })], {
+    ...inWords(`auto, prescaled or an integer from 1 to ${MOST_SAMPLING_RATE}`),
     description:
       '`auto`: as the exporter tells (its datagrams, or its options data); `prescaled`: its counts are multiplied already; ' +
       'a number: one packet of so many, whatever it tells.',

@@ -57,3 +57,10 @@ export function specialPurposeOf(address: Address): string | undefined {
   const isGlobal = address.family === 4 || prefixContainsAddress(globalUnicast, address);
   return isGlobal ? undefined : 'outside global unicast space (2000::/3)';
 }
+
+const senderless = ['0.0.0.0/8', '224.0.0.0/4', '240.0.0.0/4', '::', 'ff00::/8'].map((text) => prefixFromTrusted(text));
+
+/** What the address is, to follow "is", where no packet can come from it (RFC 1122, 3.2.1.3; RFC 4291, 2.7). */
+export function senderlessOf(address: Address): string | undefined {
+  return senderless.some((prefix) => prefixContainsAddress(prefix, address)) ? specialPurposeOf(address) : undefined;
+}

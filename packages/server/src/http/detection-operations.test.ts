@@ -136,6 +136,29 @@ test("an account's policy goes with the account", async () => {
   assert.equal((await api.call('readDetectionPolicy', { uuid }, { key: api.operatorKey })).status, 404);
 });
 
+test('an exporter is not at an address that nothing is sent from', async () => {
+  const make = (body: object) => api.call('createExporter', {}, { key: api.operatorKey, body });
+  const senderless = {
+    '0.0.0.0': 'the unspecified address',
+    '224.0.0.1': 'a multicast address (224.0.0.0/4)',
+    '255.255.255.255': 'the broadcast address',
+    '::': 'the unspecified address',
+    'ff02::1': 'a multicast address (ff00::/8)',
+  };
+  for (const [source, is] of Object.entries(senderless)) {
+    const { status, body } = await make({ name: 'nowhere', source });
+    assert.equal(status, 400, source);
+    const [{ field, message }] = body.details;
+    assert.deepEqual(
+      [field, message],
+      ['/source', `source: must be an address that datagrams can come from; ${source} is ${is}`],
+    );
+  }
+  for (const [name, source] of Object.entries({ inside: '10.0.0.1', beside: '127.0.0.9', next: 'fe80::1' })) {
+    assert.equal((await make({ name, source })).status, 200, source);
+  }
+});
+
 test('an exporter is one address, in one spelling; a detector is answered its key once', async () => {
   const make = (body: object) => api.call('createExporter', {}, { key: api.operatorKey, body });
   const first = await make({ name: 'edge1', source: '2001:0DB8:FF::1', interfaces: [1, 2] });
@@ -144,7 +167,12 @@ test('an exporter is one address, in one spelling; a detector is answered its ke
   assert.deepEqual([second.status, second.body.details[0].field], [409, '/source']);
   for (const sampling of ['often', 0, 1.5, 16_777_217]) {
     const { status, body } = await make({ name: 'edge3', source: '192.0.2.3', sampling });
-    assert.deepEqual([status, body.details[0].field], [400, '/sampling'], String(sampling));
+    assert.equal(status, 400, String(sampling));
+    const received = typeof sampling === 'string' ? `the string "${sampling}"` : String(sampling);
+    assert.deepEqual(
+      body.details.map(({ field, message }: Record<string, string>) => [field, message]),
+      [['/sampling', `sampling: must be auto, prescaled or an integer from 1 to 16777216, received ${received}`]],
+    );
   }
   const announced = (await api.call('createDetector', {}, { key: api.operatorKey, body: { name: 'far' } })).body;
   assert.match(announced.key, /^lv_d_/);

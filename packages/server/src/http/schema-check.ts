@@ -57,10 +57,14 @@ function checkOf(schema: object, validate: ValidateFunction): Check {
 /** `root` is what was received: the check may have seen a part of it. */
 function problemsOf(found: readonly ErrorObject[], root: unknown): Problem[] {
   const problems = new Map<string, Problem>();
+  // Alternatives that say in words what they are together: none of them alone tells what is allowed.
+  const together = found.filter((error) => error.keyword === 'anyOf' && error.parentSchema?.['x-in-words']);
+  const isWithin = (error: ErrorObject) => together.some(({ instancePath }) => instancePath === error.instancePath);
   // Of an alternative with null, the branch that was meant says more than "must be null" or "no alternative".
-  const meant = found.filter(
-    (error) =>
-      error.keyword !== 'anyOf' && !(error.keyword === 'type' && error.params.type === 'null' && found.length > 1),
+  const meant = found.filter((error) =>
+    isWithin(error)
+      ? together.includes(error)
+      : error.keyword !== 'anyOf' && !(error.keyword === 'type' && error.params.type === 'null' && found.length > 1),
   );
   for (const error of meant) {
     const problem = problemOf(error, root);
@@ -115,6 +119,7 @@ const codes: Record<string, string> = {
   type: 'wrong_type',
   enum: 'not_allowed',
   const: 'not_allowed',
+  anyOf: 'not_allowed',
   minimum: 'out_of_bounds',
   maximum: 'out_of_bounds',
   minLength: 'too_short',
@@ -148,6 +153,8 @@ function allowed(error: ErrorObject): string {
       return 'must name at least one field';
     case 'format':
       return formats[String(params.format)] ?? `must be a ${params.format}`;
+    case 'anyOf':
+      return `must be ${parentSchema?.['x-in-words']}`;
     case 'pattern':
       return `must be ${parentSchema?.['x-in-words'] ?? `of the form ${params.pattern}`}`;
     default:

@@ -4,6 +4,7 @@ import { policyDefaults } from '@levee/contract/schemas/detection.ts';
 import { effectivePolicy } from '@levee/core/detection/policy.ts';
 import { formatAddress, parseAddress } from '@levee/core/net/address.ts';
 import { formatPrefix, parsePrefix } from '@levee/core/net/prefix-text.ts';
+import { senderlessOf } from '@levee/core/net/special-purpose.ts';
 import { problem } from '@levee/core/problem.ts';
 import type pg from 'pg';
 import type { AuditEntry } from '../../commands/audit.ts';
@@ -278,5 +279,10 @@ function judgeSource(call: Call) {
   if (typeof source !== 'string' || source === '') return { ok: true } as const;
   const parsed = parseAddress(source);
   if (!parsed.ok) return judgedBy([problem(['source'], parsed.code, parsed.sentence)]);
+  const senderless = senderlessOf(parsed.address);
+  if (senderless !== undefined) {
+    const sentence = `must be an address that datagrams can come from; ${formatAddress(parsed.address)} is ${senderless}`;
+    return judgedBy([problem(['source'], 'not_allowed', sentence)]);
+  }
   return judgedBy([], formatAddress(parsed.address));
 }
