@@ -21,6 +21,14 @@ const ofProvider = {
   access: 'read',
 } as const;
 
+const ofOperator = {
+  method: 'GET',
+  roles: ['operator'],
+  roleError: 'operator_key_required',
+  access: 'read',
+  tag: 'operator',
+} as const;
+
 const told = {
   method: 'POST',
   tag: 'operator',
@@ -29,6 +37,17 @@ const told = {
   access: 'write',
   answer: attack,
   errors: ['validation_failed', 'conflict'],
+} as const;
+
+const capture = {
+  params: uuidParams,
+  answer: Type.String({
+    contentMediaType: pcapMedia,
+    description: "libpcap's classic format, link type RAW (101).",
+  }),
+  answerMedia: pcapMedia,
+  errors: ['not_found'],
+  entityTag: true,
 } as const;
 
 const history =
@@ -108,14 +127,7 @@ export const attackOperations: readonly Operation[] = [
       '128 octets of each, with their true lengths. The first ones, and of the rest a random choice over the whole time. Of ' +
       'an attack without sampled packets (told by another system, or seen in flow records alone) it is a valid file with ' +
       'none.',
-    params: uuidParams,
-    answer: Type.String({
-      contentMediaType: pcapMedia,
-      description: "libpcap's classic format, link type RAW (101).",
-    }),
-    answerMedia: pcapMedia,
-    errors: ['not_found'],
-    entityTag: true,
+    ...capture,
   },
   {
     ...ofProvider,
@@ -127,6 +139,35 @@ export const attackOperations: readonly Operation[] = [
     query: providerAttackListQuery,
     answer: Type.Array(attack),
     errors: ['validation_failed'],
+  },
+  {
+    ...ofOperator,
+    id: 'listAllAttacks',
+    path: '/operator/attack',
+    summary: 'List all attacks',
+    description: `Whoever's they are, in order of creation. ${history}`,
+    query: providerAttackListQuery,
+    answer: Type.Array(attack),
+    errors: ['validation_failed'],
+  },
+  {
+    ...ofOperator,
+    id: 'readAnyAttack',
+    path: '/operator/attack/{uuid}',
+    summary: "Read one attack with all that is known of it, whoever's it is",
+    description: 'The same as its holder reads at `GET /attacks/{uuid}`.',
+    params: uuidParams,
+    answer: Type.Array(attackRead, { minItems: 1, maxItems: 1 }),
+    errors: ['not_found'],
+    entityTag: true,
+  },
+  {
+    ...ofOperator,
+    id: 'readAnyAttackPcap',
+    path: '/operator/attack/{uuid}/pcap',
+    summary: "Read the sampled packets of one attack as a capture file, whoever's it is",
+    description: 'The same as its holder reads at `GET /attacks/{uuid}/pcap`.',
+    ...capture,
   },
   {
     ...told,

@@ -19,6 +19,10 @@ export interface WholeAttack extends AttackRow, EvidenceColumns {
   readonly flowrules: readonly string[];
 }
 
+/** $1 attack, $2 account; null: the operator's, who reads everyone's. */
+const readable = 'r.uuid = $1 and ($2::uuid is null or r.owner_uuid = $2 or r.provider_uuid = $2)';
+const readerOf = ({ role, accountUuid }: Caller) => (role === 'operator' ? null : accountUuid);
+
 /** One statement: what is read is of one moment. */
 const readStatement = {
   name: 'attack_read',
@@ -27,12 +31,12 @@ const readStatement = {
         order by s.at) from attack_sample s where s.attack_uuid = r.uuid), '[]') as samples,
       array(select f.uuid::text from flowrule f where f.attack_uuid = r.uuid order by f.sequence) as flowrules,
       ${evidenceColumns}
-    from attack r where r.uuid = $1 and (r.owner_uuid = $2 or r.provider_uuid = $2)`,
+    from attack r where ${readable}`,
 };
 
 /** Undefined: there is none for this caller. `uuid` is well-formed. */
 export async function readAttack(executor: Executor, caller: Caller, uuid: string): Promise<WholeAttack | undefined> {
-  const [attack] = await executor.rows<WholeAttack>(readStatement, [uuid, caller.accountUuid]);
+  const [attack] = await executor.rows<WholeAttack>(readStatement, [uuid, readerOf(caller)]);
   return attack;
 }
 
@@ -47,7 +51,7 @@ const packetsStatement = {
   name: 'attack_packets',
   text: `select coalesce((select json_agg(json_build_object('at_ms', round(date_part('epoch', p.at) * 1000), 'length', p.length,
       'header', ${headerText}) order by p.at, p.mark) from attack_packet p where p.attack_uuid = r.uuid), '[]') as packets
-    from attack r where r.uuid = $1 and (r.owner_uuid = $2 or r.provider_uuid = $2)`,
+    from attack r where ${readable}`,
 };
 
 /** All that are kept of it, oldest first. Undefined: there is no such attack for this caller. `uuid` is well-formed. */
@@ -56,6 +60,6 @@ export async function readAttackPackets(
   caller: Caller,
   uuid: string,
 ): Promise<readonly SampledRow[] | undefined> {
-  const [row] = await executor.rows<{ packets: SampledRow[] }>(packetsStatement, [uuid, caller.accountUuid]);
+  const [row] = await executor.rows<{ packets: SampledRow[] }>(packetsStatement, [uuid, readerOf(caller)]);
   return row?.packets;
 }

@@ -211,12 +211,12 @@ const cases: readonly Case[] = [
     ask: { query: '?limit=x&user_uuid=me&dst=nowhere&cursor=-&state=disabled' },
     wrong: ['?limit', '?user_uuid', '?dst', '?cursor', '?state'],
   })),
-  {
-    id: 'listAllFlowrules',
+  ...['listAllAttacks', 'listAllFlowrules'].map((id) => ({
+    id,
     key: byOperator,
     ask: { query: '?limit=x&user_uuid=me&dst=nowhere&cursor=-&state=disabled' },
     wrong: ['?limit', '?user_uuid', '?dst', '?cursor', '?state'],
-  },
+  })),
   {
     id: 'announceFlowrule',
     params: () => ({ uuid: rule }),

@@ -25,6 +25,30 @@ export interface AttackServices {
 export function attackHandlers(services: AttackServices): Record<string, Handler> {
   const { pool, now, states, hasSpeaker } = services;
   const listing: Listing<AttackRow> = { chunks: (scope) => attackChunks(pool, scope), render: renderAttack };
+  const readOne: Handler = {
+    async read(call: Call) {
+      const uuid = call.params.uuid ?? '';
+      if (!isUuid(uuid)) return refuse('not_found');
+      const attack = await readAttack(executorOf(pool), call.caller, uuid);
+      if (attack === undefined) return refuse('not_found');
+      return { ok: true, answer: { body: `[${renderWholeAttack(attack, { applied: states, hasSpeaker })}]` } };
+    },
+  };
+  const readPcap: Handler = {
+    async read(call: Call) {
+      const uuid = call.params.uuid ?? '';
+      if (!isUuid(uuid)) return refuse('not_found');
+      const packets = await readAttackPackets(executorOf(pool), call.caller, uuid);
+      if (packets === undefined) return refuse('not_found');
+      const captured = packets.map(({ at_ms, length, header }) => ({
+        atMs: at_ms,
+        length,
+        header: Buffer.from(header, 'base64'),
+      }));
+      const headers = { 'content-disposition': `attachment; filename="attack-${uuid.toLowerCase()}.pcap"` };
+      return { ok: true, answer: { body: writePcap(captured), headers } };
+    },
+  };
   return {
     listAttacks: {
       judge: judgeList,
@@ -36,30 +60,14 @@ export function attackHandlers(services: AttackServices): Record<string, Handler
       read: (call: Call, filter: ListFilter) =>
         answerList(listing, call, { providerUuid: call.caller.accountUuid }, filter),
     },
-    readAttack: {
-      async read(call: Call) {
-        const uuid = call.params.uuid ?? '';
-        if (!isUuid(uuid)) return refuse('not_found');
-        const attack = await readAttack(executorOf(pool), call.caller, uuid);
-        if (attack === undefined) return refuse('not_found');
-        return { ok: true, answer: { body: `[${renderWholeAttack(attack, { applied: states, hasSpeaker })}]` } };
-      },
+    listAllAttacks: {
+      judge: judgeList,
+      read: (call: Call, filter: ListFilter) => answerList(listing, call, 'everyone', filter),
     },
-    readAttackPcap: {
-      async read(call: Call) {
-        const uuid = call.params.uuid ?? '';
-        if (!isUuid(uuid)) return refuse('not_found');
-        const packets = await readAttackPackets(executorOf(pool), call.caller, uuid);
-        if (packets === undefined) return refuse('not_found');
-        const captured = packets.map(({ at_ms, length, header }) => ({
-          atMs: at_ms,
-          length,
-          header: Buffer.from(header, 'base64'),
-        }));
-        const headers = { 'content-disposition': `attachment; filename="attack-${uuid.toLowerCase()}.pcap"` };
-        return { ok: true, answer: { body: writePcap(captured), headers } };
-      },
-    },
+    readAttack: readOne,
+    readAnyAttack: readOne,
+    readAttackPcap: readPcap,
+    readAnyAttackPcap: readPcap,
     recordAttack: { write: { judge: (call) => judgeAttackReport(call.body, now()), run: record } },
     recordFastnetmonAttack: {
       write: {

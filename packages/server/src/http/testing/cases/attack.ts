@@ -30,6 +30,9 @@ export function attackCases({ api, world, next, byUser, byProvider, byOperator }
     listProviderAttacks: { good: async () => byProvider({}), bad: {} },
     readAttack: { good: async () => byUser({}, { uuid: await tell(report()) }), bad: {} },
     readAttackPcap: { good: async () => byUser({}, { uuid: await tell(report()) }), bad: {} },
+    listAllAttacks: { good: async () => byOperator({}), bad: {} },
+    readAnyAttack: { good: async () => byOperator({}, { uuid: await tell(report()) }), bad: {} },
+    readAnyAttackPcap: { good: async () => byOperator({}, { uuid: await tell(report()) }), bad: {} },
     recordAttack: {
       good: () => byOperator({ body: report() }),
       bad: {

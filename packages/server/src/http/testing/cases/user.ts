@@ -17,7 +17,7 @@ export function userCases({ api, world, next, byProvider }: CaseKit): OperationC
       },
     },
     addUserIps: {
-      good: async () => byProvider({ body: { user_uuid: user.uuid, ips: [`203.0.113.${130 + next()}`] } }),
+      good: async () => byProvider({ body: { user_uuid: user.uuid, ips: [`2001:db8:a::${next().toString(16)}`] } }),
       bad: {
         ip_not_allowed: async () => byProvider({ body: { user_uuid: user.uuid, ips: ['192.0.2.1'] } }),
         not_found: async () => byProvider({ body: { user_uuid: stranger.uuid, ips: [dst] } }),

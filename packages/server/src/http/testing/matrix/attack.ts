@@ -34,13 +34,19 @@ export function attackRows({ api, world, next }: MatrixKit): Rows {
     },
     check: isOwn,
   });
-  const providerList = (id: string, make: (target: HolderName) => Promise<string>): Row => ({
+  const everyones: Row['check'] = (reply, _, target) => assert.deepEqual(ownersIn(reply), [world.holders[target].uuid]);
+  const providerList = (id: string, make: (target: HolderName) => Promise<string>, check = isOfTarget): Row => ({
     expect: everyone,
     send: async (key, target) => {
       await make(target);
       return api.call(id, {}, { key, query: `?user_uuid=${world.holders[target].uuid}` });
     },
-    check: isOfTarget,
+    check,
+  });
+  const pcap = (id: string): Row => ({
+    expect: ownOrUsers(404),
+    send: async (key, target) => api.call(id, { uuid: await attack(target) }, { key }),
+    check: (reply) => assert.equal(reply.headers.get('content-type'), 'application/vnd.tcpdump.pcap'),
   });
   return {
     listFlowrules: list('listFlowrules', flowrule),
@@ -48,12 +54,11 @@ export function attackRows({ api, world, next }: MatrixKit): Rows {
     listProviderFlowrules: providerList('listProviderFlowrules', flowrule),
     listAttacks: list('listAttacks', attack),
     readAttack: read('readAttack', attack),
-    readAttackPcap: {
-      expect: ownOrUsers(404),
-      send: async (key, target) => api.call('readAttackPcap', { uuid: await attack(target) }, { key }),
-      check: (reply) => assert.equal(reply.headers.get('content-type'), 'application/vnd.tcpdump.pcap'),
-    },
+    readAttackPcap: pcap('readAttackPcap'),
     listProviderAttacks: providerList('listProviderAttacks', attack),
+    listAllAttacks: providerList('listAllAttacks', attack, everyones),
+    readAnyAttack: { ...read('readAnyAttack', attack), expect: everyone },
+    readAnyAttackPcap: { ...pcap('readAnyAttackPcap'), expect: everyone },
     recordAttack: {
       expect: everyone,
       send: tell,
