@@ -10,9 +10,9 @@ import { parseAddress } from '@levee/core/net/address.ts';
 import koffi from 'koffi';
 import { type Words, wordsOf } from '../aggregate/address-words.ts';
 import {
+  GENEROUS_BUFFER_OCTETS,
   type ListenAddress,
   type OpenSocket,
-  RECEIVE_BUFFER_OCTETS,
   type RefusedAddress,
   type TakeDatagram,
 } from './receive-port.ts';
@@ -197,8 +197,8 @@ function receiveBuffer(fd: number): number {
 
 /** As far as net.core.rmem_max lets it; beyond it where we are privileged. */
 function growReceiveBuffer(fd: number): number {
-  setOption(fd, SOL_SOCKET, SO_RCVBUF, RECEIVE_BUFFER_OCTETS);
-  if (receiveBuffer(fd) < RECEIVE_BUFFER_OCTETS) setOption(fd, SOL_SOCKET, SO_RCVBUFFORCE, RECEIVE_BUFFER_OCTETS);
+  setOption(fd, SOL_SOCKET, SO_RCVBUF, GENEROUS_BUFFER_OCTETS);
+  if (receiveBuffer(fd) < GENEROUS_BUFFER_OCTETS) setOption(fd, SOL_SOCKET, SO_RCVBUFFORCE, GENEROUS_BUFFER_OCTETS);
   return receiveBuffer(fd);
 }
 
