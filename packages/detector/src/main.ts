@@ -10,8 +10,9 @@ import { parsePrefix } from '@levee/core/net/prefix-text.ts';
 import { parseEndpoints } from '@levee/follow/endpoint.ts';
 import { type Collectors, joinCollectors, startOwnCollector } from './collectors.ts';
 import { type DetectorConfig, type DetectorHandle, keyFileName, REPORT_MILLISECONDS } from './config.ts';
+import { systemClock as clock } from './detect/clock.ts';
 import { startDetection } from './detect/detection.ts';
-import type { Detection, DetectionClock } from './detect/port.ts';
+import type { Detection } from './detect/port.ts';
 import { readKey } from './detector-key.ts';
 import { type Link, openLink } from './link/link.ts';
 import { createWantedSamples } from './link/wanted-samples.ts';
@@ -24,14 +25,6 @@ export type { DetectorConfig, DetectorHandle, ListenAddress } from './config.ts'
  * just before its end, which would begin a second time.
  */
 const REMEMBERED_AFTER_MILLISECONDS = 2_000;
-
-const clock: DetectionClock = {
-  now: Date.now,
-  after(milliseconds, run) {
-    const timer = setTimeout(run, milliseconds);
-    return () => clearTimeout(timer);
-  },
-};
 
 /**
  * Resolves when it receives, or was refused to; neither the control plane nor NATS need be there. Throws an Error with a sentence for the

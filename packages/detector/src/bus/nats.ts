@@ -119,8 +119,8 @@ export function createNatsCollectorBus(connection: BusConnection, name: string, 
     const parts = writeSlot(report);
     for (const [partition, part] of parts)
       connection.publish(at(`${subjects.slot}.${partition}`), encodeSlotPart(part));
-    const { collector, sequence, slotMs } = report;
-    const end = encode({ type: 'slot_end', collector, sequence, slotMs, partitions: [...parts.keys()] });
+    const { collector, sequence, slotMs, isPartial = false } = report;
+    const end = encode({ type: 'slot_end', collector, sequence, slotMs, isPartial, partitions: [...parts.keys()] });
     connection.publish(at(subjects.end), end);
   };
   return {

@@ -27,6 +27,8 @@ export interface SlotReport {
   readonly sequence: number;
   /** Its start by the collector's clock, a multiple of the slot's length. */
   readonly slotMs: number;
+  /** The collector stood still in it: not all that came was seen. Nothing is over by it, and nothing usual. Absent: it is whole. */
+  readonly isPartial?: boolean;
   readonly count: number;
   /** 4 or 6, or one of them + `AGGREGATE_ONLY`. */
   readonly families: Uint8Array;

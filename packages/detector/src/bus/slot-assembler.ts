@@ -89,8 +89,8 @@ function keyOf({ collector, sequence }: Pick<SlotReport, 'collector' | 'sequence
   return `${sequence} ${collector}`;
 }
 
-function emptyOf({ collector, sequence, slotMs }: SlotEnd): SlotReport {
-  return { type: 'slot', collector, sequence, slotMs, ...columnsOf(0), profiles: [] };
+function emptyOf({ partitions: _, ...head }: SlotEnd): SlotReport {
+  return { ...head, ...columnsOf(0), type: 'slot', profiles: [] };
 }
 
 function columnsOf(count: number) {
@@ -105,7 +105,7 @@ function columnsOf(count: number) {
   };
 }
 
-function together({ collector, sequence, slotMs }: SlotReport, reports: readonly SlotReport[]): SlotReport {
+function together(first: SlotReport, reports: readonly SlotReport[]): SlotReport {
   const columns = columnsOf(reports.reduce((sum, { count }) => sum + count, 0));
   let at = 0;
   for (const report of reports) {
@@ -118,10 +118,7 @@ function together({ collector, sequence, slotMs }: SlotReport, reports: readonly
     at += report.count;
   }
   return {
-    type: 'slot',
-    collector,
-    sequence,
-    slotMs,
+    ...first,
     ...columns,
     profiles: reports.flatMap(({ profiles }) => profiles),
   };

@@ -19,6 +19,7 @@ export interface SlotEnd {
   readonly collector: string;
   readonly sequence: number;
   readonly slotMs: number;
+  readonly isPartial?: boolean;
   /** Whose parts were sent. */
   readonly partitions: readonly number[];
 }
@@ -97,18 +98,22 @@ export function readSlotEnd(octets: Uint8Array): SlotEnd {
   return { ...head, partitions: [...partitions] };
 }
 
-type Head = Pick<SlotReport, 'collector' | 'sequence' | 'slotMs'>;
+type Head = Pick<SlotReport, 'collector' | 'sequence' | 'slotMs' | 'isPartial'>;
 
-function writeHead(writer: Writer, { collector, sequence, slotMs }: Head): void {
+function writeHead(writer: Writer, { collector, sequence, slotMs, isPartial }: Head): void {
   writer.text(collector);
   writer.f64(sequence);
   writer.f64(slotMs);
+  writer.u8(isPartial === true ? 1 : 0);
 }
 
 function readHead(reader: Reader): Head {
   const collector = reader.text();
   if (collector === '' || collector.length > longestName) throw new Malformed("a collector's name that is none");
-  return { collector, sequence: reader.whole(), slotMs: reader.whole() };
+  const head = { collector, sequence: reader.whole(), slotMs: reader.whole() };
+  const partial = reader.u8();
+  if (partial > 1) throw new Malformed('neither a whole slot nor a partial one');
+  return partial === 1 ? { ...head, isPartial: true } : head;
 }
 
 function writeRows(writer: Writer, report: SlotReport, rows: Uint32Array): void {

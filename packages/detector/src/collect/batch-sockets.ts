@@ -3,6 +3,9 @@
  * memory. Everything is synchronous: it belongs to a thread that does nothing else. Must never look into a datagram. Never closes a
  * socket: a thread that dies could not, and the kernel would go on giving the dead socket its part.
  *
+ * When a datagram came is what the kernel says (SO_TIMESTAMPNS, socket(7)): where the thread or the whole process stood still, what
+ * waited in the sockets is of the past and not of now.
+ *
  * A datagram costs about half of what it does through node:dgram (decision 0126). IPv6 sockets take no IPv4.
  */
 import { fstatSync } from 'node:fs';
@@ -26,6 +29,7 @@ const SOL_SOCKET = 1;
 const SO_RCVBUF = 8;
 const SO_REUSEPORT = 15;
 const SO_RCVBUFFORCE = 33;
+const SO_TIMESTAMPNS = 35;
 const IPPROTO_IPV6 = 41;
 const IPV6_V6ONLY = 26;
 const MSG_DONTWAIT = 0x40;
@@ -36,6 +40,8 @@ const batch = 128;
 const messageOctets = 64;
 const vectorOctets = 16;
 const nameOctets = 32;
+/** struct cmsghdr, 16 octets, and the struct timespec in it: cmsg(3). */
+const controlOctets = 32;
 /** Larger than any datagram; not a power of two, so that beginnings of datagrams do not meet in the processor's cache. */
 const slotOctets = 65_536 + 192;
 const mostBatches = 8;
@@ -52,26 +58,38 @@ const pollCall = libc.func('int poll(void *sockets, uint64_t count, int timeout)
 
 type Call = (...values: (number | bigint | Uint8Array | null)[]) => number;
 
-interface Socket extends OpenSocket {
+/** Of one socket: what it was given last, and how far that has been handed over. */
+class Socket implements OpenSocket {
+  readonly descriptor: number;
   readonly family: 4 | 6;
-}
-
-export class BatchSockets {
-  readonly #sockets: Socket[] = [];
+  readonly address: ListenAddress;
+  readonly receiveBufferOctets: number;
+  readonly inode: number;
+  /** Everything that came before has been handed over, by the wall clock. */
+  readToMs = 0;
   readonly #slots: Uint8Array[] = [];
   readonly #names = block(batch * nameOctets);
   readonly #nameView = new DataView(this.#names.buffer);
+  readonly #controls = block(batch * controlOctets);
+  readonly #controlView = new DataView(this.#controls.buffer);
   readonly #vectors = block(batch * vectorOctets);
   readonly #messages = block(batch * messageOctets);
   readonly #messageView = new DataView(this.#messages.buffer);
   readonly #messagesAddress = koffi.address(this.#messages);
-  #polled = block(8);
-  #family: 4 | 6 | undefined = undefined;
+  #count = 0;
+  #next = 0;
 
-  constructor() {
+  constructor(descriptor: number, family: 4 | 6, address: ListenAddress) {
+    this.descriptor = descriptor;
+    this.family = family;
+    this.address = address;
+    this.receiveBufferOctets = growReceiveBuffer(descriptor);
+    this.inode = fstatSync(descriptor).ino;
+    // What is never written to takes no memory.
     const octets = block(batch * slotOctets);
     const first = koffi.address(octets);
     const names = koffi.address(this.#names);
+    const controls = koffi.address(this.#controls);
     const vectors = koffi.address(this.#vectors);
     const vectorView = new DataView(this.#vectors.buffer);
     for (let i = 0; i < batch; i++) {
@@ -80,10 +98,78 @@ export class BatchSockets {
       vectorView.setBigUint64(i * vectorOctets + 8, BigInt(slotOctets), true);
       const at = i * messageOctets;
       this.#messageView.setBigUint64(at, names + BigInt(i * nameOctets), true);
+      this.#messageView.setUint32(at + 8, family === 4 ? 16 : 28, true);
       this.#messageView.setBigUint64(at + 16, vectors + BigInt(i * vectorOctets), true);
       this.#messageView.setBigUint64(at + 24, 1n, true);
+      this.#messageView.setBigUint64(at + 32, controls + BigInt(i * controlOctets), true);
+      this.#messageView.setBigUint64(at + 40, BigInt(controlOctets), true);
     }
   }
+
+  /** Hands over what came before `untilMs`, at most 1 024 datagrams; answers how many. `nowMs`: the wall clock before the call. */
+  receive(take: TakeDatagram, untilMs: number, nowMs: number): number {
+    let total = 0;
+    for (let i = 0; i < mostBatches; i++) {
+      const isRead = this.#next === this.#count;
+      if (isRead) this.#read();
+      while (this.#next < this.#count) {
+        // One from the future came before the clock was set back.
+        const cameMs = Math.min(this.#cameMs(this.#next, nowMs), nowMs);
+        this.readToMs = cameMs;
+        if (cameMs >= untilMs) return total;
+        this.#hand(this.#next++, take);
+        total++;
+      }
+      // What was left over from the call before says nothing about what came since.
+      if (!isRead || this.#count === batch) continue;
+      this.readToMs = nowMs;
+      break;
+    }
+    return total;
+  }
+
+  #read(): void {
+    this.#next = 0;
+    const count = recvmmsg(this.descriptor, this.#messagesAddress, batch, MSG_DONTWAIT, null);
+    // What an ICMP message says of a peer that we never sent to, and a call that a signal ended, are no end.
+    this.#count = Math.max(0, count);
+  }
+
+  #cameMs(index: number, nowMs: number): number {
+    const message = index * messageOctets;
+    if (this.#messageView.getUint32(message + 40, true) < controlOctets) {
+      this.#messageView.setUint32(message + 40, controlOctets, true);
+      return nowMs;
+    }
+    const at = index * controlOctets + 16;
+    const seconds = this.#controlView.getUint32(at + 4, true) * 2 ** 32 + this.#controlView.getUint32(at, true);
+    return seconds * 1_000 + this.#controlView.getUint32(at + 8, true) / 1e6;
+  }
+
+  #hand(index: number, take: TakeDatagram): void {
+    const length = this.#messageView.getUint32(index * messageOctets + 56, true);
+    const names = this.#nameView;
+    const name = index * nameOctets;
+    const octets = this.#slots[index] as Uint8Array;
+    if (this.family === 4) {
+      take(octets, length, 4, names.getUint32(name + 4, false), 0, 0, 0);
+      return;
+    }
+    take(
+      octets,
+      length,
+      6,
+      names.getUint32(name + 8, false),
+      names.getUint32(name + 12, false),
+      names.getUint32(name + 16, false),
+      names.getUint32(name + 20, false),
+    );
+  }
+}
+
+export class BatchSockets {
+  readonly #sockets: Socket[] = [];
+  #polled = block(8);
 
   get open(): readonly OpenSocket[] {
     return this.#sockets;
@@ -96,6 +182,7 @@ export class BatchSockets {
     const fd = socketCall(family === 4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) return { address, code: errorCode() };
     setOption(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+    setOption(fd, SOL_SOCKET, SO_TIMESTAMPNS, 1);
     if (family === 6) setOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
     const name = socketName(family, wordsOf(parsed.address), address.port);
     if (bindCall(fd, name, name.length) < 0) {
@@ -105,13 +192,7 @@ export class BatchSockets {
     }
     getsockname(fd, name, new Uint8Array(Uint32Array.of(name.length).buffer));
     const port = new DataView(name.buffer).getUint16(2, false);
-    this.#sockets.push({
-      descriptor: fd,
-      family,
-      address: { host: address.host, port },
-      receiveBufferOctets: growReceiveBuffer(fd),
-      inode: fstatSync(fd).ino,
-    });
+    this.#sockets.push(new Socket(fd, family, { host: address.host, port }));
     this.#polled = block(this.#sockets.length * 8); // struct pollfd
     const view = new DataView(this.#polled.buffer);
     this.#sockets.forEach((socket, index) => {
@@ -121,55 +202,26 @@ export class BatchSockets {
     return undefined;
   }
 
-  /** Hands over what has come, of each socket at most 1 024 datagrams; answers how many. */
-  receive(take: TakeDatagram): number {
+  /**
+   * Hands over what came before `untilMs` by the wall clock, of each socket at most 1 024 datagrams; answers how many. `nowMs`: what that
+   * clock says now.
+   */
+  receive(take: TakeDatagram, untilMs: number, nowMs: number): number {
     let total = 0;
-    for (const { descriptor, family } of this.#sockets) {
-      for (let i = 0; i < mostBatches; i++) {
-        const count = this.#receiveFrom(descriptor, family, take);
-        total += count;
-        if (count < batch) break;
-      }
-    }
+    for (const socket of this.#sockets) total += socket.receive(take, untilMs, nowMs);
     return total;
+  }
+
+  /** Everything that came before has been handed over; `nowMs`: what it is without a socket. */
+  readTo(nowMs: number): number {
+    let readToMs = nowMs;
+    for (const socket of this.#sockets) readToMs = Math.min(readToMs, socket.readToMs);
+    return readToMs;
   }
 
   /** Ends when a datagram has come, at the latest after so long. Without sockets it is a pause. */
   wait(milliseconds: number): void {
     pollCall(this.#polled, this.#sockets.length, Math.max(0, Math.ceil(milliseconds)));
-  }
-
-  #receiveFrom(fd: number, family: 4 | 6, take: TakeDatagram): number {
-    const view = this.#messageView;
-    const names = this.#nameView;
-    const nameLength = family === 4 ? 16 : 28;
-    // The kernel writes how long each name is: always the same, as long as it is the same family.
-    if (family !== this.#family) {
-      for (let i = 0; i < batch; i++) view.setUint32(i * messageOctets + 8, nameLength, true);
-      this.#family = family;
-    }
-    const count = recvmmsg(fd, this.#messagesAddress, batch, MSG_DONTWAIT, null);
-    // What an ICMP message says of a peer that we never sent to, and a call that a signal ended, are no end.
-    if (count < 0) return 0;
-    for (let i = 0; i < count; i++) {
-      const length = view.getUint32(i * messageOctets + 56, true);
-      const name = i * nameOctets;
-      const octets = this.#slots[i] as Uint8Array;
-      if (family === 4) {
-        take(octets, length, 4, names.getUint32(name + 4, false), 0, 0, 0);
-      } else {
-        take(
-          octets,
-          length,
-          6,
-          names.getUint32(name + 8, false),
-          names.getUint32(name + 12, false),
-          names.getUint32(name + 16, false),
-          names.getUint32(name + 20, false),
-        );
-      }
-    }
-    return count;
   }
 }
 

@@ -6,6 +6,7 @@ import { Aggregator } from '../aggregate/aggregator.ts';
 import { LONGEST_SPREAD_SLOTS } from '../aggregate/spread.ts';
 import { type FromCollector, SLOT_MILLISECONDS, type ToCollector } from '../bus/port.ts';
 import { createDecoder, type Decoder } from '../decode/decoder.ts';
+import type { FlowRecord } from '../flow-record.ts';
 import { ExporterTable } from './exporter-table.ts';
 
 export interface CollectingOptions {
@@ -37,6 +38,12 @@ export class Collecting {
   #sequence = 0;
   #nextStatusMs = 0;
   #settingsRevision = 0;
+  /** Slots that began before are not known wholly. */
+  #wholeFromMs = 0;
+  /** Sampled packets that waited nobody knows since when. */
+  #misplaced = 0;
+  /** What is read tells of exporters and their templates, but of no slot: it is not known when it came. */
+  countsNothing = false;
 
   constructor(options: CollectingOptions) {
     this.#options = options;
@@ -84,8 +91,29 @@ export class Collecting {
     if (exporter === undefined) return;
     this.#aggregator.origin = exporter;
     const { number, counts, protocols } = exporter;
-    const protocol = this.#decoder.decode(octets, length, number, steadyMs, counts, this.#aggregator.record);
+    const protocol = this.#decoder.decode(
+      octets,
+      length,
+      number,
+      steadyMs,
+      counts,
+      this.countsNothing ? this.#misplace : this.#aggregator.record,
+    );
     if (protocol !== undefined && !protocols.has(protocol)) protocols.add(protocol);
+  }
+
+  /** The receiver stood still up to now: the kernel may have thrown away what came meanwhile. */
+  stood(nowMs: number): void {
+    this.#wholeFromMs = nowMs;
+  }
+
+  /** The wall clock was set by so much: no time has passed, the slot that goes on has another name. */
+  stepped(milliseconds: number): void {
+    const whole = Math.round(milliseconds / SLOT_MILLISECONDS) * SLOT_MILLISECONDS;
+    this.#slotMs += whole;
+    this.#nextStatusMs += whole;
+    this.#wholeFromMs += whole;
+    this.#aggregator.nowMs += whole;
   }
 
   /** To be called before datagrams of the same moment, and at least as often as slots end. Sends what is over by now. */
@@ -106,22 +134,32 @@ export class Collecting {
     const { collector, send } = this.#options;
     for (let i = 0; i < slots; i++) {
       const at = this.#slotMs + i * SLOT_MILLISECONDS;
-      send(this.#aggregator.endSlot(at, collector, this.#sequence++, this.#nameOf));
+      const report = this.#aggregator.endSlot(at, collector, this.#sequence++, this.#nameOf);
+      send(at < this.#wholeFromMs ? { ...report, isPartial: true } : report);
     }
     this.#aggregator.skip(Math.min(Math.max(1, passed), LONGEST_SPREAD_SLOTS + 1) - slots);
     this.#slotMs = slotMs;
   }
 
+  readonly #misplace = ({ packets }: FlowRecord): void => {
+    this.#misplaced += packets;
+  };
+
   #sendStatus(): void {
     this.#exporters.second();
     const { collector, send, sockets } = this.#options;
+    const { samples, ...overflow } = this.#aggregator.overflow;
     send({
       type: 'status',
       collector,
       settingsRevision: this.#settingsRevision,
       exporters: this.#exporters.status((number) => this.#decoder.templates(number)),
       ...sockets(),
-      overflow: { unknownDatagrams: this.#exporters.otherUnknownDatagrams, ...this.#aggregator.overflow },
+      overflow: {
+        unknownDatagrams: this.#exporters.otherUnknownDatagrams,
+        samples: samples + this.#misplaced,
+        ...overflow,
+      },
     });
   }
 }

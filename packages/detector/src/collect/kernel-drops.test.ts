@@ -4,6 +4,7 @@ import { closeSync } from 'node:fs';
 import test from 'node:test';
 import { BatchSockets } from './batch-sockets.ts';
 import { parseUdpTable, readKernelDrops } from './kernel-drops.ts';
+import type { TakeDatagram } from './receive-port.ts';
 
 test('reads inode, port and drops of both tables, and leaves out what is no line of them', () => {
   const table = [
@@ -41,10 +42,12 @@ for (const host of ['127.0.0.1', '::1']) {
       assert.ok(drops > 0, 'a buffer of 4 MB does not hold 17 MB');
       let received = 0;
       for (let count = 1; count > 0; ) {
-        count = sockets.receive((octets, length, family, a, _b, _c, d) => {
+        const nowMs = Date.now();
+        const take: TakeDatagram = (octets, length, family, a, _b, _c, d) => {
           assert.deepEqual([octets[length - 1], length, family], [7, 1400, host === '::1' ? 6 : 4]);
           assert.equal(family === 4 ? a : d, family === 4 ? 0x7f000001 : 1);
-        });
+        };
+        count = sockets.receive(take, Number.POSITIVE_INFINITY, nowMs);
         received += count;
       }
       assert.equal(received + drops, sent);

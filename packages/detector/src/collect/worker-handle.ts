@@ -28,6 +28,8 @@ const firstPauseMilliseconds = 100;
 const longestPauseMilliseconds = 10_000;
 /** Slots come four times a second; on a machine that stands still nothing is gained by a new start. */
 const defaultSilenceMilliseconds = 30_000;
+/** A silence is so many looks long: while we stand still ourselves, we do not look. */
+const looksInSilence = 6;
 
 export class WorkerHandle {
   restarts = 0;
@@ -44,7 +46,7 @@ export class WorkerHandle {
   #worker: Worker | undefined;
   #port: MessagePort | undefined;
   #pause = firstPauseMilliseconds;
-  #heardAt = performance.now();
+  #silentLooks = 0;
   #restart: NodeJS.Timeout | undefined;
   readonly #watch: NodeJS.Timeout;
   #stopping = false;
@@ -55,7 +57,7 @@ export class WorkerHandle {
     this.#listen = options.listen;
     const { silenceMilliseconds = defaultSilenceMilliseconds } = options;
     this.#watch = setInterval(() => {
-      const silentMilliseconds = Math.round(performance.now() - this.#heardAt);
+      const silentMilliseconds = ++this.#silentLooks * (silenceMilliseconds / looksInSilence);
       // A thread that begins has much to read before it can say anything.
       const allowed = this.listening === undefined ? defaultSilenceMilliseconds : silenceMilliseconds;
       if (this.#worker === undefined || silentMilliseconds < allowed) return;
@@ -64,7 +66,7 @@ export class WorkerHandle {
         'a collector worker is silent and is ended',
       );
       void this.#worker.terminate();
-    }, silenceMilliseconds / 6);
+    }, silenceMilliseconds / looksInSilence);
   }
 
   /** Resolves when it listens, or has said why it does not; also when it ended before. */
@@ -76,7 +78,7 @@ export class WorkerHandle {
       const worker = new Worker(new URL('./worker.ts', import.meta.url), { workerData: order, transferList: [port2] });
       this.#worker = worker;
       this.#port = port1;
-      this.#heardAt = performance.now();
+      this.#silentLooks = 0;
       for (const message of this.#options.greeting()) port1.postMessage(message);
       port1.on('message', (message: FromWorker) => {
         this.#hear(message);
@@ -118,7 +120,7 @@ export class WorkerHandle {
   }
 
   #hear(message: FromWorker): void {
-    this.#heardAt = performance.now();
+    this.#silentLooks = 0;
     switch (message.type) {
       case 'listening':
         this.listening = message;

@@ -6,6 +6,8 @@
  */
 import { receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { sendFromWorker } from '../bus/local.ts';
+import { SLOT_MILLISECONDS } from '../bus/port.ts';
+import { ClockSteps } from '../clock-steps.ts';
 import { Collecting } from './collecting.ts';
 import { EventSockets } from './event-sockets.ts';
 import { readKernelDrops } from './kernel-drops.ts';
@@ -30,7 +32,7 @@ const retryMilliseconds = 1_000;
 /** By place in `listen`. */
 const opened: (OpenSocket | undefined)[] = listen.map(() => undefined);
 let refused: RefusedAddress[] = [];
-let steadyMs = performance.now();
+const clock = new ClockSteps({ now: Date.now, steady: () => performance.now() });
 
 const send = (message: FromWorker): void => sendFromWorker(port, message);
 const collecting = new Collecting({
@@ -49,7 +51,7 @@ const collecting = new Collecting({
     send({ type: 'warning', fields: { sources }, message: 'exporters whose source is no address' }),
 });
 const take: TakeDatagram = (octets, length, family, a, b, c, d) =>
-  collecting.datagram(octets, length, family, a, b, c, d, steadyMs);
+  collecting.datagram(octets, length, family, a, b, c, d, clock.steadyMs);
 
 /** Tries what is not listened on yet. */
 function* attempts(): Generator<[number, ListenAddress]> {
@@ -82,6 +84,17 @@ async function openBatches(): Promise<Batches | undefined> {
   }
 }
 
+/** Reads the clocks; answers for how long the thread, or all of us, stood still. */
+function lookAtClock(): number {
+  const { steadyMs } = clock;
+  const step = clock.look();
+  if (step !== 0) {
+    collecting.stepped(step);
+    send({ type: 'warning', fields: { milliseconds: Math.round(step) }, message: 'the clock of this machine was set' });
+  }
+  return clock.steadyMs - steadyMs;
+}
+
 function receiveBatches(sockets: Batches): void {
   let isFirst = true;
   const listenOnAll = (): void => {
@@ -99,12 +112,15 @@ function receiveBatches(sockets: Batches): void {
     if (isNews) tell('recvmmsg');
   };
   listenOnAll();
+  collecting.tick(clock.nowMs);
   let retryAt = performance.now() + retryMilliseconds;
   let heardAt = 0;
   const resting = new Int32Array(new SharedArrayBuffer(4));
   for (;;) {
-    const nowMs = Date.now();
-    steadyMs = performance.now();
+    const stoodMilliseconds = lookAtClock();
+    const { nowMs, steadyMs } = clock;
+    // The kernel says when each datagram came, but throws away what its buffers do not hold.
+    if (stoodMilliseconds > SLOT_MILLISECONDS) collecting.stood(nowMs);
     if (steadyMs - heardAt >= longestWaitMilliseconds / 2) {
       heardAt = steadyMs;
       for (let heard = receiveMessageOnPort(port); heard !== undefined; heard = receiveMessageOnPort(port)) {
@@ -117,17 +133,60 @@ function receiveBatches(sockets: Batches): void {
         retryAt = steadyMs + retryMilliseconds;
       }
     }
-    collecting.tick(nowMs);
-    const count = sockets.receive(take);
+    const count = receiveSlots(sockets, nowMs);
     if (count === 0) sockets.wait(Math.min(longestWaitMilliseconds, Math.max(1, collecting.slotEndMs - Date.now())));
     else if (count < manyAtOnce) Atomics.wait(resting, 0, 0, restMilliseconds);
   }
 }
 
+/** Slot by slot: what waited falls into those in which it came. Answers how many datagrams there were. */
+function receiveSlots(sockets: Batches, nowMs: number): number {
+  let count = 0;
+  // Set back by less than is taken for a step.
+  if (nowMs < collecting.slotEndMs - SLOT_MILLISECONDS) collecting.tick(nowMs);
+  for (;;) {
+    const endMs = collecting.slotEndMs;
+    count += sockets.receive(take, endMs, nowMs);
+    const readToMs = Math.max(sockets.readTo(nowMs), endMs - SLOT_MILLISECONDS);
+    collecting.tick(readToMs);
+    if (readToMs < endMs) return count;
+  }
+}
+
+/**
+ * Node tells of no datagram when it came. After the thread stood still, those that waited are read but not counted: until Node has handed
+ * over fewer in one round of its loop than it takes at once.
+ */
+const mostInRound = 32;
+/** What is handed over so long after it stood still did not wait. */
+const drainMilliseconds = 2_000;
+
 async function receiveEvents(): Promise<void> {
+  let inRound = 0;
+  let drainingSince: number | undefined;
+  const endRound = (): void => {
+    const { nowMs, steadyMs } = clock;
+    if (drainingSince !== undefined) collecting.stood(nowMs);
+    if (inRound < mostInRound || (drainingSince ?? 0) + drainMilliseconds < steadyMs) {
+      drainingSince = undefined;
+      collecting.countsNothing = false;
+    }
+    inRound = 0;
+    if (drainingSince !== undefined) setImmediate(endRound);
+  };
+  const tick = (): void => {
+    if (lookAtClock() > SLOT_MILLISECONDS) {
+      collecting.countsNothing = true;
+      collecting.stood(clock.nowMs);
+      if (drainingSince === undefined) setImmediate(endRound);
+      drainingSince = clock.steadyMs;
+      inRound = 0;
+    }
+    collecting.tick(clock.nowMs);
+  };
   const sockets = new EventSockets((octets, length, family, a, b, c, d) => {
-    steadyMs = performance.now();
-    collecting.tick(Date.now());
+    tick();
+    inRound++;
     take(octets, length, family, a, b, c, d);
   });
   const listenOnAll = async (): Promise<void> => {
@@ -142,7 +201,7 @@ async function receiveEvents(): Promise<void> {
   };
   await listenOnAll();
   const timers = [
-    setInterval(() => collecting.tick(Date.now()), longestWaitMilliseconds),
+    setInterval(tick, longestWaitMilliseconds),
     setInterval(() => {
       if (refused.length > 0) void listenOnAll();
     }, retryMilliseconds),

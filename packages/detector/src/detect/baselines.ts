@@ -48,6 +48,7 @@ export class Baselines {
   #hour = 0;
   /** Slots of this hour that were judged. */
   #slots = 0;
+  #isWhole = true;
   readonly #places: Places;
 
   constructor(places: Places) {
@@ -103,7 +104,7 @@ export class Baselines {
   /** Traffic of one slot of a key; `isAttacked`: it is not what is usual. */
   count(number: number, packets: number, bytes: number, isAttacked: boolean): void {
     const row = this.#rows[number];
-    if (row === undefined) return;
+    if (row === undefined || !this.#isWhole) return;
     if (isAttacked) {
       row.excluded++;
       return;
@@ -112,15 +113,19 @@ export class Baselines {
     row.bytes += bytes;
   }
 
-  /** Once a slot; at the end of an hour it learns from it, which goes by how many keys there are. */
-  judged(traffic: Traffic, atMs: number): void {
+  /**
+   * Once a slot, before its traffic is counted; at the end of an hour it learns from it, which goes by how many keys there are.
+   * `isWhole`: all that came in the slot was seen; of another nothing is learnt.
+   */
+  judged(traffic: Traffic, atMs: number, isWhole = true): void {
+    this.#isWhole = isWhole;
     if (hourStart(atMs) === this.#hourMs) {
-      this.#slots++;
+      if (isWhole) this.#slots++;
       return;
     }
     if (this.#hourMs !== 0) this.#closeHour(traffic, hourOfWeek(atMs));
     this.#setHour(atMs);
-    this.#slots = 1;
+    this.#slots = isWhole ? 1 : 0;
   }
 
   /** At most so many of those that changed since they were last taken. */

@@ -12,6 +12,7 @@ import {
   type SlotProfile,
   type SlotReport,
 } from '../bus/port.ts';
+import { ClockSteps } from '../clock-steps.ts';
 import { Attacks } from './attacks.ts';
 import { Baselines } from './baselines.ts';
 import { examine } from './examine.ts';
@@ -51,7 +52,8 @@ class RunningDetection implements Detection {
   readonly #collectors = new Map<string, number>();
   #traffic: Traffic;
   /** Absolute number of slot 0 of the traffic table, whose columns are of 32 bits. */
-  readonly #origin: number;
+  #origin: number;
+  readonly #steps: ClockSteps;
   #news: DetectedAttack[] = [];
   /** Of this slot, of destinations that are not attacked yet. */
   readonly #profiles = new Map<string, SlotProfile[]>();
@@ -70,7 +72,9 @@ class RunningDetection implements Detection {
   constructor(options: DetectionOptions, limits: TrafficLimits) {
     this.#options = options;
     this.#limits = limits;
-    const nowMs = options.clock.now();
+    const { clock } = options;
+    const nowMs = clock.now();
+    this.#steps = new ClockSteps({ now: clock.now, steady: clock.steady ?? clock.now });
     this.#origin = Math.floor(nowMs / SLOT_MILLISECONDS) - 1_000;
     this.#heardMs = nowMs;
     this.#baselinesToldMs = nowMs;
@@ -151,6 +155,7 @@ class RunningDetection implements Detection {
       return;
     }
     const nowMs = this.#options.clock.now();
+    this.#followClock();
     if (nowMs - this.#heardMs > gapMilliseconds) this.#sightedMs = nowMs;
     this.#heardMs = nowMs;
     this.#greet(message.collector, nowMs);
@@ -159,12 +164,30 @@ class RunningDetection implements Detection {
     this.#run();
   }
 
+  /** Where the wall clock was set, no time has passed by it: all that is known is as old as before. */
+  #followClock(): void {
+    const step = this.#steps.look();
+    if (step === 0) return;
+    const slots = Math.round(step / SLOT_MILLISECONDS);
+    const milliseconds = slots * SLOT_MILLISECONDS;
+    this.#origin += slots;
+    this.#queue.stepped(slots);
+    this.#attacks.stepped(milliseconds);
+    this.#heardMs += milliseconds;
+    this.#baselinesToldMs += milliseconds;
+    for (const [collector, heardMs] of this.#collectors) this.#collectors.set(collector, heardMs + milliseconds);
+    // Of other machines' collectors it is not known at once how far their clocks are from ours now.
+    this.#sightedMs = this.#steps.nowMs;
+    this.#options.log.warn({ milliseconds: Math.round(step) }, 'the clock of this machine was set');
+  }
+
   readonly #isOurs: NonNullable<DetectionOptions['isOurs']> = (destination) =>
     this.#options.isOurs?.(destination) ?? true;
 
   #run(): void {
     this.#wake?.();
     this.#wake = undefined;
+    this.#followClock();
     const nowMs = this.#options.clock.now();
     const again = this.#queue.run(nowMs);
     if (again !== undefined) this.#wake = this.#options.clock.after(again, () => this.#run());
@@ -178,7 +201,10 @@ class RunningDetection implements Detection {
       this.#count(report, reported - this.#origin);
       for (const profile of report.profiles) this.#takeProfile(profile, nowMs);
     }
-    this.#baselines.judged(traffic, (slot + this.#origin) * SLOT_MILLISECONDS);
+    const slotMs = (slot + this.#origin) * SLOT_MILLISECONDS;
+    const isWhole = !reports.some(({ report }) => report.isPartial);
+    if (!isWhole) this.#sightedMs = Math.max(this.#sightedMs, slotMs + SLOT_MILLISECONDS);
+    this.#baselines.judged(traffic, slotMs, isWhole);
     const findings = examine(traffic, this.#places, this.#baselines);
     if (this.#options.isCollectorAway?.() === true) this.#sightedMs = nowMs;
     this.#attacks.judge(findings, nowMs, this.#sightedMs);
@@ -274,6 +300,7 @@ class RunningDetection implements Detection {
   /** Once a minute: whether anything is heard, and whether anything did not fit. */
   #lookAround(): void {
     this.#look = this.#options.clock.after(minuteMilliseconds, () => {
+      this.#followClock();
       const nowMs = this.#options.clock.now();
       const { log } = this.#options;
       if (nowMs - this.#heardMs >= BLIND_MILLISECONDS && this.#attacks.size > 0) {

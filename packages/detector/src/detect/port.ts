@@ -9,6 +9,8 @@ import type { CollectedSamples, CollectorStatus, DetectorBus } from '../bus/port
 export interface DetectionClock {
   /** Milliseconds since 1970. */
   now(): number;
+  /** Milliseconds of a clock that never steps (CLOCK_MONOTONIC); absent: neither does `now`. */
+  steady?(): number;
   /** Runs it once, after so many milliseconds; what is returned takes that back. */
   after(milliseconds: number, run: () => void): () => void;
 }

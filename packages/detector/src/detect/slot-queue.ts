@@ -3,7 +3,8 @@
  * judged in order, none twice; what comes later is counted with the next. Never looks into them.
  *
  * Collectors' clocks differ. How long after its end a slot arrives at least, of the last ten to twenty seconds, is taken for the
- * difference, and slots are moved by it, in whole slots: what is late once stays late, what always is has another clock.
+ * difference, and slots are moved by it, in whole slots: what is late once stays late, what always is has another clock. Where a
+ * collector, or we ourselves, stood still, slots come all at once and ever less late: they are of the past, and stay there.
  */
 import { SLOT_MILLISECONDS, type SlotReport } from '../bus/port.ts';
 
@@ -14,10 +15,8 @@ const silenceMilliseconds = 2_000;
 const generationMilliseconds = 10_000;
 /** A difference that is worth to be known to the operator. */
 const clocksApartMilliseconds = 2_000;
-/** Slots in a row that are later than any difference of clocks explains: the collector's clock was set back. */
-const slotsBack = 2_000 / SLOT_MILLISECONDS;
-/** A slot so much older than the last one judged: the clock here was set back. */
-const slotsSetBack = 10_000 / SLOT_MILLISECONDS;
+/** Slots are later than before for so long, and catch up by nothing: the collector's clock was set back. */
+const setBackMilliseconds = 1_750;
 const mostCollectors = 1_024;
 
 export interface QueuedSlot {
@@ -32,8 +31,8 @@ interface Collector {
   least: number;
   leastBefore: number;
   generationMs: number;
-  /** Slots in a row that came much later than `least`. */
-  behind: number;
+  /** Slots come much later than `least`: since when, and how long after their end. */
+  behind: { readonly sinceMs: number; readonly lag: number } | undefined;
   isApart: boolean;
 }
 
@@ -42,8 +41,8 @@ export class SlotQueue {
   readonly #waiting = new Map<number, { sinceMs: number; readonly reports: QueuedSlot[] }>();
   /** What came after its slot was judged: counted with the next. */
   readonly #late: QueuedSlot[] = [];
-  #ahead = 0;
   #judged = Number.NEGATIVE_INFINITY;
+  #heardMs = Number.NEGATIVE_INFINITY;
   readonly #judge: (slot: number, reports: readonly QueuedSlot[]) => void;
   readonly #apart: (collector: string, milliseconds: number) => void;
 
@@ -56,7 +55,31 @@ export class SlotQueue {
     this.#apart = apart;
   }
 
+  /** The clock here was set by so many slots: all are numbered by it. */
+  stepped(slots: number): void {
+    const milliseconds = slots * SLOT_MILLISECONDS;
+    const moved = (each: QueuedSlot): QueuedSlot => ({ ...each, slot: each.slot + slots });
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const [slot, { sinceMs, reports }] of waiting) {
+      this.#waiting.set(slot + slots, { sinceMs: sinceMs + milliseconds, reports: reports.map(moved) });
+    }
+    this.#late.push(...this.#late.splice(0).map(moved));
+    for (const collector of this.#collectors.values()) {
+      collector.slot += slots;
+      collector.atMs += milliseconds;
+      collector.generationMs += milliseconds;
+      collector.behind = undefined;
+    }
+    this.#judged += slots;
+    this.#heardMs += milliseconds;
+  }
+
   take(report: SlotReport, nowMs: number): void {
+    // Nobody was heard: it is we who did not hear, and what the others told is on its way.
+    if (nowMs - this.#heardMs > silenceMilliseconds)
+      for (const collector of this.#collectors.values()) collector.atMs = nowMs;
+    this.#heardMs = nowMs;
     const slot = this.#slotOf(report, nowMs);
     if (slot <= this.#judged) {
       // It makes no slot due: each would be judged a little too early, and the next be late again.
@@ -70,11 +93,10 @@ export class SlotQueue {
 
   /** Judges what is due; returns in how many milliseconds to ask again, undefined: when something arrives. */
   run(nowMs: number): number | undefined {
-    for (const [name, { atMs }] of this.#collectors) {
-      if (nowMs - atMs > silenceMilliseconds) this.#collectors.delete(name);
-    }
     let told = Number.POSITIVE_INFINITY;
-    for (const { slot } of this.#collectors.values()) told = Math.min(told, slot);
+    for (const { slot, atMs } of this.#collectors.values()) {
+      if (nowMs - atMs <= silenceMilliseconds) told = Math.min(told, slot);
+    }
     const slots = [...this.#waiting.keys()].sort((a, b) => a - b);
     // A slot that is due has those before it judged as well.
     const last = slots.findLastIndex(
@@ -102,35 +124,46 @@ export class SlotQueue {
         least: lag,
         leastBefore: lag,
         generationMs: nowMs,
-        behind: 0,
+        behind: undefined,
         isApart: false,
       };
-      if (this.#collectors.size < mostCollectors) this.#collectors.set(name, collector);
     }
-    if (nowMs - collector.generationMs >= generationMilliseconds) {
-      collector.leastBefore = collector.least;
-      collector.least = lag;
-      collector.generationMs = nowMs;
+    // Known as long as there is room: one that was silent for long has the same clock as before.
+    this.#collectors.delete(name);
+    this.#collectors.set(name, collector);
+    if (this.#collectors.size > mostCollectors) {
+      this.#collectors.delete(this.#collectors.keys().next().value as string);
     }
-    const isBehind = lag > Math.min(collector.least, collector.leastBefore) + clocksApartMilliseconds;
-    collector.behind = isBehind ? collector.behind + 1 : 0;
-    if (collector.behind >= slotsBack) {
-      collector.least = lag;
-      collector.leastBefore = lag;
-    }
-    collector.least = Math.min(collector.least, lag);
+    measure(collector, lag, nowMs);
     const least = Math.min(collector.least, collector.leastBefore);
     if (Math.abs(least) < clocksApartMilliseconds) collector.isApart = false;
     else if (!collector.isApart) {
       collector.isApart = true;
       this.#apart(name, least);
     }
-    const byClock = told + Math.round(least / SLOT_MILLISECONDS);
-    // Slots are numbered on where the clock was set back: nothing may wait until it is as late again.
-    if (byClock + this.#ahead < this.#judged - slotsSetBack) this.#ahead = this.#judged + 1 - byClock;
-    const slot = byClock + this.#ahead;
+    const slot = told + Math.round(least / SLOT_MILLISECONDS);
     collector.atMs = nowMs;
     collector.slot = Math.max(collector.slot, slot);
     return slot;
+  }
+}
+
+/** `lag`: from the slot's end to its arrival. */
+function measure(collector: Collector, lag: number, nowMs: number): void {
+  const { behind } = collector;
+  if (lag <= Math.min(collector.least, collector.leastBefore) + clocksApartMilliseconds) {
+    collector.behind = undefined;
+    if (nowMs - collector.generationMs >= generationMilliseconds) {
+      collector.leastBefore = collector.least;
+      collector.least = lag;
+      collector.generationMs = nowMs;
+    }
+    collector.least = Math.min(collector.least, lag);
+  } else if (behind === undefined || lag <= behind.lag - SLOT_MILLISECONDS) {
+    collector.behind = { sinceMs: nowMs, lag };
+  } else if (nowMs - behind.sinceMs >= setBackMilliseconds) {
+    collector.behind = undefined;
+    collector.least = lag;
+    collector.leastBefore = lag;
   }
 }

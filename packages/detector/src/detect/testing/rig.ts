@@ -68,6 +68,8 @@ export class Rig {
   #hear: (message: FromCollector) => void = () => undefined;
   #timers: { readonly at: number; readonly run: () => void }[] = [];
   #slotMs: number;
+  /** By how much the wall clock has been set. */
+  #setMs = 0;
   #sequence = 0;
   #ids = 0;
 
@@ -96,7 +98,11 @@ export class Rig {
       {
         bus,
         name: 'rig',
-        clock: { now: () => this.nowMs, after: (milliseconds, run) => this.#after(milliseconds, run) },
+        clock: {
+          now: () => this.nowMs,
+          steady: () => this.nowMs - this.#setMs,
+          after: (milliseconds, run) => this.#after(milliseconds, run),
+        },
         newId: () => `00000000-0000-4000-8000-${String(++this.#ids).padStart(12, '0')}`,
         report: ({ attacks, baselines }) => {
           this.attacks.push(...attacks);
@@ -172,6 +178,14 @@ export class Rig {
   /** Another than `tell` has told of so much time. */
   advance(milliseconds: number): void {
     this.#slotMs += milliseconds;
+  }
+
+  /** The machine's clock is set, for its collectors as well: no time passes. */
+  setClock(milliseconds: number): void {
+    this.nowMs += milliseconds;
+    this.#slotMs += milliseconds;
+    this.#setMs += milliseconds;
+    this.#timers = this.#timers.map(({ at, run }) => ({ at: at + milliseconds, run }));
   }
 
   /** Leaves out so much time, in which no collector tells anything. */
