@@ -30,7 +30,7 @@ const mostShares = 64;
 /** Of each kind of key; beyond twice as many the rarest go. Of some 100 octets each, times kinds and generations. */
 const mostKeys = 128;
 const leastKeys = 8;
-/** As many profiles have all their keys; of more each has less, and all together take some 150 MB at most. */
+/** As many profiles have all their keys; of more each has less, and all together take some 60 MB. */
 const wholeProfiles = 1_024;
 /** Bits of the linear count of sources (Whang, Vander-Zanden, Taylor 1990). */
 const sourceBits = 8192;
