@@ -8,7 +8,7 @@ import closeWithGrace from 'close-with-grace';
 import { pino } from 'pino';
 import { type ConfigOf, settings } from '../config/settings.ts';
 import { CommandFailure, type Output } from '../output.ts';
-import { isSupervised, onSupervisorGone, tellSupervisor } from '../supervise/messages.ts';
+import { beatToSupervisor, isSupervised, onSupervisorGone, tellSupervisor } from '../supervise/messages.ts';
 
 /** A last report is given a second, sockets and threads close at once. */
 const CLOSE_MILLISECONDS = 5_000;
@@ -23,6 +23,7 @@ export async function runDetector({ config }: { readonly config: ConfigOf<'detec
   });
   onSupervisorGone(close);
   const { listening, refused } = detector;
+  beatToSupervisor();
   if (isSupervised()) return watchFlows(detector);
   const { detectRole: role, detectNats: nats = [] } = config;
   const where = listening.length === 0 ? 'nowhere' : `at ${listening.join(', ')}`;

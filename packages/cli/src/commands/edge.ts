@@ -8,7 +8,7 @@ import closeWithGrace from 'close-with-grace';
 import { pino } from 'pino';
 import { type ConfigOf, settings } from '../config/settings.ts';
 import { CommandFailure, type Output } from '../output.ts';
-import { isSupervised, onSupervisorGone, tellSupervisor } from '../supervise/messages.ts';
+import { beatToSupervisor, isSupervised, onSupervisorGone, tellSupervisor } from '../supervise/messages.ts';
 
 /** How soon a supervisor hears that the kernel refuses what it took before. */
 const WATCH_MILLISECONDS = 2_000;
@@ -20,6 +20,7 @@ export async function runEdge({ config }: { readonly config: ConfigOf<'edge'> },
     await edge.stop();
   });
   onSupervisorGone(close);
+  beatToSupervisor();
   if (!isSupervised()) {
     const { mode, reason } = edge.enforcement;
     const text = mode === 'kernel' ? 'the edge enforces in the kernel' : `the edge enforces nothing: ${reason}`;

@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import type { ConfigOf } from '../config/settings.ts';
 import { addressAndPort, hostAndPort } from '../config/value-types.ts';
 import { CommandFailure, type Output } from '../output.ts';
-import { isSupervised, onSupervisorGone, tellSupervisor } from '../supervise/messages.ts';
+import { beatToSupervisor, isSupervised, onSupervisorGone, tellSupervisor } from '../supervise/messages.ts';
 import { leaveDetectorKey, leaveRouterKey } from './local-keys.ts';
 
 /** Requests under way are finished, streams are ended, PostgreSQL writes what it holds. */
@@ -39,6 +39,7 @@ export async function serve(
   if (localRouter !== undefined) await server.routersChanged();
   const { address } = server;
   const dns = (server.dns?.addresses ?? []).map(hostAndPort.write);
+  beatToSupervisor();
   if (!isSupervised()) {
     const text = `the control plane answers at ${address}/v1${key === undefined ? '' : `\noperator key ${key}`}`;
     output.result(text, {

@@ -12,7 +12,13 @@ import { settings } from '../config/settings.ts';
 import { CommandFailure, type Output } from '../output.ts';
 import { controlProcess, detectorProcess, edgeObstacle, edgeProcess, type Place } from './children.ts';
 import type { ChildMessage, EnforcementMessage, FlowsMessage, ReadyMessage } from './messages.ts';
-import { describeEnding, type Ending, type ProcessSpec, SupervisedProcess } from './supervised-process.ts';
+import {
+  describeEnding,
+  type Ending,
+  type ProcessSpec,
+  type Silence,
+  SupervisedProcess,
+} from './supervised-process.ts';
 
 /** The edge has looked at the kernel, and the detector opened its sockets, long before this. */
 const SAID_DEADLINE_MILLISECONDS = 10_000;
@@ -21,6 +27,14 @@ export interface Enforcement {
   readonly mode: 'kernel' | 'dry' | 'off';
   readonly reason?: string;
 }
+
+/** Children say once a second that they do not hang. */
+const silence: Silence = { lookMilliseconds: 1_000, toldLooks: 10 };
+/**
+ * A detector that hangs is ended: another goes on from what is ongoing. Of the control plane it is not known what it would be in the
+ * middle of, and what the edge enforces stands without it.
+ */
+const detectorSilence: Silence = { ...silence, killedLooks: 30 };
 
 /** Where flow telemetry is taken, and why not elsewhere. */
 export type Flows = Pick<FlowsMessage, 'listen' | 'refused'>;
@@ -96,6 +110,7 @@ class Installation {
       ? undefined
       : this.#supervise({
           name: 'detector',
+          silence: detectorSilence,
           command: () => detectorProcess(loaded, this.#place, this.#firstFlows?.listen),
           heard: (message) => message.type === 'flows' && this.#detectorSays(message),
           ended: (why) => this.#flows.resolve({ listen: [], refused: [`the detector does not run: ${why}`] }),
@@ -153,6 +168,7 @@ class Installation {
 
   #supervise(spec: {
     name: string;
+    silence?: Silence;
     command: ProcessSpec['command'];
     heard(message: ChildMessage): void;
     ended(why: string, giveUp: () => void): void;
@@ -161,8 +177,15 @@ class Installation {
     const supervised: SupervisedProcess = new SupervisedProcess({
       name: spec.name,
       command: spec.command,
+      silence: spec.silence ?? silence,
+      onSilence: (milliseconds, isKilled) => {
+        const silent = `says nothing for ${(milliseconds ?? 0) / 1000} s`;
+        const text = milliseconds === undefined ? 'speaks again' : isKilled ? `${silent} and is killed` : silent;
+        this.#output.progress(`${spec.name}: ${text}`);
+      },
       onMessage: (message) => {
         const heard = message as ChildMessage;
+        if (heard.type === 'alive') return;
         if (heard.type === 'failed') failure = heard.message;
         else supervised.noteRecovery();
         spec.heard(heard);

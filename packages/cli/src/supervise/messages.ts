@@ -40,11 +40,27 @@ export interface FailedMessage {
   readonly message: string;
 }
 
-export type ChildMessage = ReadyMessage | EnforcementMessage | FlowsMessage | FailedMessage;
+/** Its event loop turns. */
+export interface AliveMessage {
+  readonly type: 'alive';
+}
+
+export type ChildMessage = ReadyMessage | EnforcementMessage | FlowsMessage | FailedMessage | AliveMessage;
+
+const beatMilliseconds = 1_000;
 
 export function tellSupervisor(message: ChildMessage): Promise<void> {
   if (process.send === undefined || !process.connected) return Promise.resolve();
   return new Promise((resolve) => process.send?.(message, undefined, undefined, () => resolve()));
+}
+
+/** From now on the supervisor hears once a second that this process does not hang. Keeps nothing running. */
+export function beatToSupervisor(): void {
+  if (process.send === undefined) return;
+  setInterval(() => {
+    if (process.connected)
+      process.send?.({ type: 'alive' } satisfies AliveMessage, undefined, undefined, () => undefined);
+  }, beatMilliseconds).unref();
 }
 
 /** Runs once when the supervisor is gone; never, when there was none. */

@@ -127,6 +127,54 @@ test('a child that lived long enough, or said that it works, starts over with th
   }
 });
 
+const beating = 'setInterval(() => process.send("alive"), 20);';
+
+test('a child that hangs is told of, killed and started again; one that only paused goes on', async () => {
+  const told: (readonly [boolean, boolean])[] = [];
+  const pids = new Set<number | undefined>();
+  const child: SupervisedProcess = supervise(beating, {
+    silence: { lookMilliseconds: 50, toldLooks: 4, killedLooks: 20 },
+    onSilence: (milliseconds, isKilled) => told.push([milliseconds !== undefined, isKilled]),
+    onMessage: () => pids.add(child.pid),
+  });
+  child.start();
+  await until(() => pids.size === 1, 'the first message');
+  process.kill(child.pid ?? 0, 'SIGSTOP');
+  await until(() => told.length === 1, 'the word that it is silent');
+  process.kill(child.pid ?? 0, 'SIGCONT');
+  await until(() => told.length === 2, 'the word that it speaks');
+  assert.equal(pids.size, 1);
+  process.kill(child.pid ?? 0, 'SIGSTOP');
+  await until(() => pids.size === 2, 'another child');
+  assert.deepEqual(told, [
+    [true, false],
+    [false, false],
+    [true, false],
+    [true, true],
+  ]);
+  assert.equal(child.restarts, 1);
+});
+
+test('a machine that stood still has no child that hangs', async () => {
+  let heard = 0;
+  let told = 0;
+  const child = supervise(beating, {
+    silence: { lookMilliseconds: 50, toldLooks: 3, killedLooks: 10 },
+    onSilence: () => told++,
+    onMessage: () => heard++,
+  });
+  child.start();
+  await until(() => heard > 0, 'the first message');
+  const pid = child.pid ?? 0;
+  // Both stand still: we by doing nothing else for longer than any silence.
+  process.kill(pid, 'SIGSTOP');
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000);
+  process.kill(pid, 'SIGCONT');
+  const before = heard;
+  await until(() => heard > before + 5, 'more messages');
+  assert.deepEqual([told, child.pid], [0, pid]);
+});
+
 test('the wait doubles from a tenth of a second up to its bound', () => {
   assert.deepEqual(
     [1, 2, 3, 1_000].map((failures) => waitMilliseconds(defaultBackoff, failures)),

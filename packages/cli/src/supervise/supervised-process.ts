@@ -17,6 +17,18 @@ export interface Ending {
   readonly livedMilliseconds: number;
 }
 
+/**
+ * How long a child may say nothing after its first message. Counted in looks: while we, or the machine, stand still ourselves, nobody
+ * looks.
+ */
+export interface Silence {
+  readonly lookMilliseconds: number;
+  /** After so many looks in a row it is told. */
+  readonly toldLooks: number;
+  /** After so many it is killed, and started again; absent: never. */
+  readonly killedLooks?: number;
+}
+
 export interface ProcessSpec {
   /** For messages: `control plane`, `edge`. */
   readonly name: string;
@@ -26,6 +38,10 @@ export interface ProcessSpec {
   onMessage?(message: unknown): void;
   /** It ended and nobody asked for it. `giveUp` leaves it ended; otherwise it starts again after `waitMilliseconds`. */
   onEnd?(ending: Ending, next: { waitMilliseconds: number; giveUp(): void }): void;
+  /** Absent: it need not say anything. */
+  readonly silence?: Silence;
+  /** It has said nothing for so long; or, undefined, speaks again. */
+  onSilence?(milliseconds: number | undefined, isKilled: boolean): void;
   readonly backoff?: Backoff;
   /** Between SIGTERM and SIGKILL. Default 15 s. */
   readonly graceMilliseconds?: number;
@@ -38,6 +54,9 @@ export class SupervisedProcess {
   #timer: NodeJS.Timeout | undefined;
   #failures = 0;
   #wanted = false;
+  #watch: NodeJS.Timeout | undefined;
+  /** In a row; undefined before its first message. */
+  #silentLooks: number | undefined;
   /** How often it was started again after ending unasked. */
   restarts = 0;
 
@@ -97,17 +116,42 @@ export class SupervisedProcess {
     const end = (code: number | null, signal: NodeJS.Signals | null, error?: string) => {
       if (over) return;
       over = true;
+      clearInterval(this.#watch);
       this.#child = undefined;
       resolve();
       const livedMilliseconds = performance.now() - startedAt;
       if (this.#wanted) this.#again({ code, signal, livedMilliseconds, ...(error === undefined ? {} : { error }) });
     };
-    child.on('message', (message) => this.#spec.onMessage?.(message));
+    child.on('message', (message) => {
+      this.#spoken();
+      this.#spec.onMessage?.(message);
+    });
+    this.#watchSilence(child);
     child.on('exit', (code, signal) => end(code, signal));
     // Also fires when a signal could not be sent to a child that lives: that is no end.
     child.on('error', (error) => {
       if (child.pid === undefined) end(null, null, error.message);
     });
+  }
+
+  #watchSilence(child: ChildProcess): void {
+    const { silence, onSilence } = this.#spec;
+    this.#silentLooks = undefined;
+    if (silence === undefined) return;
+    const { lookMilliseconds, toldLooks, killedLooks } = silence;
+    this.#watch = setInterval(() => {
+      if (this.#silentLooks === undefined || !this.#wanted) return;
+      const looks = ++this.#silentLooks;
+      const isKilled = looks === killedLooks;
+      if (looks === toldLooks || isKilled) onSilence?.(looks * lookMilliseconds, isKilled);
+      if (isKilled) child.kill('SIGKILL');
+    }, lookMilliseconds);
+  }
+
+  #spoken(): void {
+    const { silence, onSilence } = this.#spec;
+    if (silence !== undefined && (this.#silentLooks ?? 0) >= silence.toldLooks) onSilence?.(undefined, false);
+    this.#silentLooks = 0;
   }
 
   #again(ending: Ending): void {
