@@ -147,28 +147,35 @@ async function start(
   });
   const wake = () => tail.wake();
   const { flowspecBudget = defaultFlowspecBudget } = config;
+  const hasSpeaker = config.bgp?.gobgp !== undefined || config.bgp?.exabgp !== undefined;
+  const mitigation = {
+    flowspecBudget,
+    hasSpeaker,
+    logError: (error: unknown, message: string) => log.error({ err: error }, message),
+  };
   const { auditKeepDays, attackKeepDays } = config;
   const sweeper = startSweeper(database.pool, {
     committed: wake,
     log: tell,
     auditKeepDays,
     attackKeepDays,
-    flowspecBudget,
+    mitigation,
   });
   undo.push(() => sweeper.stop());
   const leave = agents.registry.onChange(() => sweeper.wake());
-  // A flowrule may be in the way of what a rule accepts from now on.
+  // A flowrule may be in the way of what a rule accepts from now on; measures follow policies and who holds what.
   const leaveTail = tail.subscribe({
-    changes({ upsert }) {
+    changes({ entries, unsettled, upsert }) {
+      const reviews = [...entries, ...unsettled].some(({ kind }) => kind === 'detection_policy' || kind === 'subnet');
       const accepts = [...upsert.values()].some(({ fields }) => fields.includes('"action":"accept"'));
-      if (accepts) sweeper.wake();
+      if (accepts || reviews) sweeper.wake();
     },
     gap: () => sweeper.wake(),
   });
 
   const detectors = startDetectors(database, tail, {
     committed: wake,
-    mitigation: { flowspecBudget },
+    mitigation,
     log: tell,
     logError: (error, message) => log.error({ err: error }, message),
   });
@@ -184,7 +191,6 @@ async function start(
     return { ok: false, message: 'there are two BGP speakers (LEVEE_GOBGP and LEVEE_BGP_EXABGP): leave one out' };
   }
   const speaker = config.bgp && createSpeaker(config.bgp);
-  const hasSpeaker = speaker !== undefined;
   const bgp =
     config.bgp &&
     speaker &&
@@ -223,6 +229,7 @@ async function start(
     metrics: {
       tail,
       registry: agents.registry,
+      hasSpeaker,
       streams: () => ({ routers: agents.hub.streams, detectors: detectors.streams.count }),
     },
     isReady: async () => (await database.pool.query('select 1')).rowCount === 1,

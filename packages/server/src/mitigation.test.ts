@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import type { DetectedAttack } from '@levee/contract/detector.ts';
 import { profileOf } from '@levee/core/mitigation/testing/profile.ts';
 import { transact } from './commands/executor.ts';
-import { type MitigationSettings, mitigateAttack } from './commands/mitigate-attack.ts';
+import { defaultFlowspecBudget, type MitigationSettings, mitigateAttack } from './commands/mitigate-attack.ts';
 import { announceFlowrule } from './commands/operate-measures.ts';
 import { recordDetectedAttack } from './commands/record-detected-attack.ts';
 import { detectedAttack } from './commands/testing/detected.ts';
@@ -37,7 +37,9 @@ async function policy(scope: string, settings: object): Promise<string> {
 
 const began = Date.now() - 60_000;
 
-async function tell(detected: DetectedAttack, now = new Date(), settings?: MitigationSettings): Promise<string> {
+const announcing: MitigationSettings = { flowspecBudget: defaultFlowspecBudget, hasSpeaker: true };
+
+async function tell(detected: DetectedAttack, now = new Date(), settings = announcing): Promise<string> {
   const outcome = await transact(api.database.pool, (executor) =>
     recordDetectedAttack(executor, detected, now, settings),
   );
@@ -353,22 +355,25 @@ test('beyond the budget one route stands in for several attacks, else the destin
   const flowspecBudget = rows[0].used + 1;
   const gre = (dst: string) => detectedAttack(dst, began, { vectors: ['gre'], profile: [profileOf('gre')] });
   const one = gre(first);
-  await tell(one, new Date(), { flowspecBudget });
-  await tell(gre(second), new Date(), { flowspecBudget });
+  await tell(one, new Date(), { flowspecBudget, hasSpeaker: true });
+  await tell(gre(second), new Date(), { flowspecBudget, hasSpeaker: true });
   const wide = live(await flowrulesOn('198.51.100.64/26', holder.key));
   assert.deepEqual(
     wide.map(({ dst, action }) => [dst, action]),
     [['198.51.100.64/26', 'rate-limit']],
   );
-  await tell({ ...one, phase: 'changed' }, new Date(Date.now() + 20_000), { flowspecBudget });
+  await tell({ ...one, phase: 'changed' }, new Date(Date.now() + 20_000), { flowspecBudget, hasSpeaker: true });
   assert.equal(live(await flowrulesOn('198.51.100.64/26', holder.key)).length, 1, 'the wider one is enough');
 
   const esp = detectedAttack(third, began, { vectors: ['esp'], profile: [profileOf('esp')] });
-  await tell(esp, new Date(), { flowspecBudget });
+  await tell(esp, new Date(), { flowspecBudget, hasSpeaker: true });
   const [held] = live(await flowrulesOn(third, holder.key)).filter(({ dst }) => dst === third);
   assert.match(held.state_reason, /budget/);
   await policy(third, { mitigation: 'rtbh' });
-  const uuid = await tell({ ...esp, phase: 'changed' }, new Date(Date.now() + 20_000), { flowspecBudget });
+  const uuid = await tell({ ...esp, phase: 'changed' }, new Date(Date.now() + 20_000), {
+    flowspecBudget,
+    hasSpeaker: true,
+  });
   const given = live(await flowrulesOn(third, holder.key)).filter(({ dst }) => dst === third);
   assert.deepEqual(
     given.map(({ action, components }) => [action, components]),
@@ -488,5 +493,174 @@ test('an attack outside a transaction is refused: half of its measures are worse
   await assert.rejects(
     mitigateAttack(executor, attack, detectedAttack('203.0.113.1', began), new Date()),
     /outside a transaction/,
+  );
+});
+
+const unseen = (vector = 'udp-amplification') => profileOf(vector, { samples: 0, length: { min: 0, p5: 0, max: 0 } });
+const dueNow = (uuid: string) =>
+  api.database.pool.query('update mitigation_review set due_at = now() where attack_uuid = $1', [uuid]);
+
+test('a vector of which nothing was seen waits for what it looks like, for a moment and no longer', async () => {
+  const [soon, late] = [nextAddress(), nextAddress()];
+  await policy(soon, { mitigation: 'flowspec' });
+  await policy(late, { mitigation: 'flowspec' });
+  const blind = (dst: string) => detectedAttack(dst, began, { profile: [unseen()] });
+  const detected = blind(soon);
+  await tell(detected);
+  assert.deepEqual([await rulesOn(soon), await flowrulesOn(soon)], [[], []]);
+  await tell(
+    { ...detected, phase: 'changed', profile: detectedAttack(soon, began).profile },
+    new Date(Date.now() + 250),
+  );
+  assert.deepEqual(
+    live(await flowrulesOn(soon)).map(({ components }) => components['source-port']),
+    ['53', undefined],
+  );
+
+  const other = blind(late);
+  const uuid = await tell(other);
+  await sweepOnce(api.database.pool, announcing);
+  assert.deepEqual(await flowrulesOn(late), [], 'not yet');
+  await dueNow(uuid);
+  await sweepOnce(api.database.pool, announcing);
+  const [wide] = await flowrulesOn(late);
+  assert.equal(wide.components['source-port'].split(',').length, 20);
+  await tell(
+    { ...other, phase: 'changed', profile: detectedAttack(late, began).profile },
+    new Date(Date.now() + 6_000),
+  );
+  assert.deepEqual(
+    live(await flowrulesOn(late)).map(({ components }) => components['source-port']),
+    ['53', undefined],
+    'and gives way to what is seen',
+  );
+  assert.equal(live(await rulesOn(late)).length, 1);
+  await tell({ ...other, phase: 'changed' }, new Date(Date.now() + 20_000));
+  assert.equal(
+    live(await flowrulesOn(late))[0].components['source-port'],
+    '53',
+    'what is out of sight is kept as it is',
+  );
+});
+
+test('another policy counts at once, without a report: made, changed, removed, of an account too, and after the end', async () => {
+  const dst = nextAddress();
+  const detected = detectedAttack(dst, began, { measured: { at_ms: Date.now(), pps: 48_000, bps: 537_600_000 } });
+  await tell(detected);
+  const review = () => sweepOnce(api.database.pool, announcing);
+  const announced = async () =>
+    live(await flowrulesOn(dst)).filter(({ state_reason }) => /No BGP speaker/.test(state_reason));
+  const counts = async () => [(await announced()).length, live(await rulesOn(dst)).length];
+  assert.deepEqual(await counts(), [0, 0]);
+  const uuid = await policy(dst, { mitigation: 'flowspec' });
+  await review();
+  assert.deepEqual(await counts(), [2, 1]);
+  const change = (mitigation: string) =>
+    api.call('changeDetectionPolicy', { uuid }, { key: api.operatorKey, body: { mitigation } });
+  await change('observe');
+  await review();
+  assert.deepEqual(await counts(), [0, 0]);
+  await change('edge');
+  await review();
+  assert.deepEqual(await counts(), [0, 1]);
+  const position = await lastPosition();
+  await review();
+  assert.deepEqual(await entriesSince(position), []);
+  await change('flowspec');
+  await api.call('deleteDetectionPolicy', { uuid }, { key: api.operatorKey });
+  await review();
+  assert.deepEqual(await counts(), [0, 0]);
+  const account = await policy(user.uuid, { mitigation: 'flowspec' });
+  await review();
+  assert.deepEqual(await counts(), [2, 1]);
+  await tell({ ...detected, phase: 'ended', ended_ms: Date.now() });
+  assert.deepEqual(await counts(), [2, 1]);
+  await api.call('deleteDetectionPolicy', { uuid: account }, { key: api.operatorKey });
+  await review();
+  assert.deepEqual(await counts(), [0, 0]);
+});
+
+test('an attack goes on as the next holder’s at once, with measures, and no step of it is said to have taken long', async () => {
+  const dst = '198.51.100.200';
+  await policy(dst, { mitigation: 'flowspec' });
+  const former = await api.user(provider, ['198.51.100.200/29']);
+  const ongoing = detectedAttack(dst, began, { measured: { at_ms: Date.now(), pps: 48_000, bps: 537_600_000 } });
+  const uuid = await tell(ongoing);
+  assert.ok((await read(uuid, former.key)).timings.decide_ms >= 0);
+  const moved = { key: provider.key, body: { user_uuid: former.uuid, ips: ['198.51.100.200/29'] } };
+  await api.call('deleteUserIps', {}, moved);
+  await sweepOnce(api.database.pool, announcing);
+  assert.equal(live(await rulesOn(dst, provider.key)).length, 1, 'meanwhile it is the provider’s');
+  const next = await api.user(provider, ['198.51.100.200/29']);
+  await sweepOnce(api.database.pool, announcing);
+  const [rule] = live(await rulesOn(dst, next.key));
+  assert.notEqual(rule.attack_uuid, uuid);
+  const part = await read(rule.attack_uuid, next.key);
+  assert.deepEqual([part.state, part.owner_uuid, part.timings], ['ongoing', next.uuid, undefined]);
+  assert.equal((await read(uuid, former.key)).end_reason, 'holder_changed');
+  assert.equal(live(await flowrulesOn(dst, next.key)).length, 2);
+  const { rows } = await api.database.pool.query('select from attack where external_id = $1', [ongoing.id]);
+  const later = { ...ongoing, phase: 'changed' as const, measured: { ...ongoing.measured, at_ms: Date.now() + 50 } };
+  assert.equal(await tell(later, new Date(Date.now() + 60)), rule.attack_uuid);
+  const again = await api.database.pool.query('select from attack where external_id = $1', [ongoing.id]);
+  assert.equal(again.rowCount, rows.length);
+  assert.equal((await read(rule.attack_uuid, next.key)).timings, undefined);
+});
+
+test('on a subnet nobody’s narrower policy is overridden, and nobody is limited for the sake of a neighbour', async () => {
+  const holder = await api.provider(['203.0.112.0/25']);
+  const alice = await api.user(holder, ['203.0.112.0/28']);
+  const bob = await api.user(holder, ['203.0.112.16/28']);
+  await policy(holder.uuid, { mitigation: 'flowspec' });
+  const observing = await policy(alice.uuid, { mitigation: 'observe' });
+  const whole = '203.0.112.0/25';
+  const shares = (...of: [string, number][]) => of.map(([value, share]) => ({ value, share }));
+  const destinations = shares(['203.0.112.2', 0.5], ['203.0.112.17', 0.5]);
+  const detected = detectedAttack(whole, began, {
+    vectors: ['udp-other'],
+    profile: [profileOf('udp-other', { destinations })],
+  });
+  const uuid = await tell(detected);
+  const all = async (id: string): Promise<Any[]> =>
+    (await Promise.all([holder, alice, bob].map(async ({ key }) => (await api.call(id, {}, { key })).body))).flat();
+  const routes = async () =>
+    live(await all('listFlowrules'))
+      .filter(({ state_reason }) => /No BGP speaker/.test(state_reason))
+      .map(({ dst, action }) => [dst, action]);
+  const edge = async () => live(await all('listFirewallRules')).map(({ dst }) => dst);
+  assert.deepEqual(await routes(), [['203.0.112.17', 'rate-limit']]);
+  assert.deepEqual(await edge(), ['203.0.112.17']);
+  const [held] = live(await all('listFlowrules')).filter(({ dst }) => dst === whole);
+  assert.match(held.state_reason, /policy for 203\.0\.112\.0\/28 allows less/);
+  const packet = { dst: '203.0.112.17', src: '9.9.9.9', protocol: 'udp', port: { src: 1, dst: 4000 } };
+  const explained = await api.call('explainPacket', {}, { key: bob.key, body: packet });
+  assert.match(explained.body.trail[0].message, /a measure against an attack on 203\.0\.112\.0\/25/);
+
+  await api.call('deleteDetectionPolicy', { uuid: observing }, { key: api.operatorKey });
+  await sweepOnce(api.database.pool, announcing);
+  assert.deepEqual(
+    (await routes()).map(([dst]) => dst).sort(),
+    ['203.0.112.17', '203.0.112.2'],
+    'each has its own limit',
+  );
+  const position = await lastPosition();
+  await tell({ ...detected, phase: 'changed' }, new Date(Date.now() + 20_000));
+  assert.deepEqual(await entriesSince(position), []);
+  const spread = [profileOf('udp-other', { destinations: shares(['203.0.112.2', 0.1], ['203.0.112.17', 0.1]) })];
+  await tell({ ...detected, phase: 'changed', profile: spread }, new Date(Date.now() + 40_000));
+  assert.deepEqual(await routes(), [[whole, 'rate-limit']], 'too many are attacked');
+  assert.deepEqual(await edge(), [whole]);
+  assert.equal((await read(uuid, holder.key)).mitigation, 'flowspec');
+});
+
+test('without a speaker an attack is not said to be announced', async () => {
+  const dst = nextAddress();
+  await policy(dst, { mitigation: 'flowspec' });
+  const uuid = await tell(detectedAttack(dst, began), new Date(), { flowspecBudget: defaultFlowspecBudget });
+  const attack = await read(uuid);
+  assert.equal(attack.mitigation, 'edge');
+  assert.deepEqual(
+    attack.actions.map(({ action }: Any) => action),
+    ['edge', 'flowspec-proposed', 'flowspec-proposed'],
   );
 });

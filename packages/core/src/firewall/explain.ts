@@ -243,10 +243,16 @@ export function explain(
           ? { ...explained, message: `${explained.message}; ${handshakeWarning(past, mayRead)}` }
           : explained;
       }
-      const what = 'rule' in step ? 'rule' : 'filter';
-      return { matched: step.matched, code: 'other', message: `a ${what} that is not yours to read` };
+      return { matched: step.matched, code: 'other', message: hiddenName(step) };
     }),
   };
+}
+
+/** What another has there is not told; that the service acts against an attack is. */
+function hiddenName(step: TrailEntry): string {
+  if ('filter' in step) return 'a filter that is not yours to read';
+  const { attackDst } = step.rule;
+  return attackDst === undefined ? 'a rule that is not yours to read' : `a measure against an attack on ${attackDst}`;
 }
 
 /** The filter to which a client's ACK goes when a rule has let its SYN past the same filter. */

@@ -38,6 +38,8 @@ export interface Rule {
   readonly disabled: boolean;
   /** Of a measure against an attack, where it is known; packets are judged without it. */
   readonly attackUuid?: string;
+  /** What that attack is on; canonical. */
+  readonly attackDst?: string;
 }
 
 /** Packets that may pass at once under a limit: a tenth of a second's worth, at least five. */

@@ -37,6 +37,8 @@ const LONGEST_WHOLE = 1500;
 
 export interface MitigationPolicy {
   readonly mitigation: Mitigation;
+  /** Why it lets no more be done, where that is not its own word. */
+  readonly because?: string | undefined;
   readonly overrideAccept: boolean;
   /** The destination may be given up where no route is left. */
   readonly allowBlackhole: boolean;
@@ -253,7 +255,7 @@ export function holdOf(
   canonical: CanonicalFlowrule,
   { released, overridesAccept }: { readonly released: boolean; readonly overridesAccept: boolean },
 ): FlowMeasure['held'] {
-  const reason = policyReasons[policy.mitigation];
+  const reason = policyReasons[policy.mitigation] && (policy.because ?? policyReasons[policy.mitigation]);
   if (reason !== undefined && !released) return { by: 'policy', reason };
   if (overridesAccept) return undefined;
   return heldByAccept(trusted(canonical).flowrule, accepts);

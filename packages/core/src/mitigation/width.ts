@@ -8,9 +8,13 @@ import type { TrafficMatch } from './traffic-match.ts';
 /** Below it two sets of measures count as alike: what is seen wavers, and routers are not told anew for that. */
 export const MUCH_WIDER = 4;
 
-/** Comparable among matches of one destination and one vector; lengths count as told or not, since they waver the most. */
+/**
+ * Comparable among matches of one destination and one vector. Lengths count as told or not, since they waver the most;
+ * fragments beside what is whole do not count: they have no ports by which they could be told apart.
+ */
 export function widthOf(matches: readonly TrafficMatch[]): number {
-  return matches.reduce((sum, match) => sum + widthOfOne(match), 0);
+  const whole = matches.filter(({ fragment }) => fragment === undefined);
+  return (whole.length > 0 ? whole : matches).reduce((sum, match) => sum + widthOfOne(match), 0);
 }
 
 function widthOfOne(match: TrafficMatch): number {
@@ -23,7 +27,6 @@ function widthOfOne(match: TrafficMatch): number {
     size(match.icmpCodes, 256),
     told(match.lengths),
     told(match.tcpFlags),
-    told(match.fragment),
     told(match.source),
   ];
   return sizes.reduce((product, each) => product * each, 1);

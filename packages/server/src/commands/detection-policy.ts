@@ -182,6 +182,41 @@ export function policiesInForce(executor: Executor, dst: string): Promise<Policy
   return executor.rows<PolicyInForce>(inForceStatement, [dst]);
 }
 
+export interface PartInForce {
+  /** Canonical; inside the destination. */
+  readonly dst: string;
+  /** A user's grant, not only a policy's scope. */
+  readonly isHolders: boolean;
+  readonly settings: PolicySettings;
+}
+
+const partsStatement = {
+  name: 'policy_parts',
+  text: `with part as (
+      select subnet, bool_or(of_holder) as of_holder from (
+        select p.subnet, false as of_holder from detection_policy p where p.subnet << $1::cidr
+        union all select s.subnet, true from subnet s where s.role = 'user' and s.subnet << $1::cidr
+      ) inside group by subnet
+    )
+    select ${subnetText('part.subnet')} as dst, part.of_holder as "isHolders", narrowest.settings
+    from part left join lateral (
+      select p.settings from detection_policy p left join account a on a.uuid = p.account_uuid
+      where (p.account_uuid is null and p.subnet is null) or p.subnet >>= part.subnet
+        or exists (select from subnet s where s.account_uuid = p.account_uuid and s.subnet >>= part.subnet)
+      order by ${policyRank} desc, masklen(p.subnet) desc nulls last limit 1
+    ) narrowest on true
+    order by part.subnet`,
+};
+
+/** What lies inside a subnet that somebody holds by himself or that a policy is for, with what is in force there. */
+export async function loadPolicyParts(executor: Executor, dst: string): Promise<PartInForce[]> {
+  const rows = await executor.rows<Omit<PartInForce, 'settings'> & { readonly settings: PolicySettings | null }>(
+    partsStatement,
+    [dst],
+  );
+  return rows.map((row) => ({ ...row, settings: row.settings ?? policyDefaults }));
+}
+
 /** Beside thresholds the narrowest policy says everything; without any it is as an installation begins. */
 export async function mitigationPolicy(
   executor: Executor,

@@ -9,6 +9,7 @@ import { type Explanation, explain } from '@levee/core/firewall/explain.ts';
 import type { Packet } from '@levee/core/firewall/packet.ts';
 import { parseStoredRule } from '@levee/core/firewall/parse.ts';
 import { formatAddress } from '@levee/core/net/address.ts';
+import { subnetText } from '../store/subnet-text.ts';
 import type { Caller } from './caller.ts';
 import type { Executor } from './executor.ts';
 import { done, type Outcome, refuse } from './outcome.ts';
@@ -19,10 +20,11 @@ import { mayRead } from './read-rules.ts';
 const coveringStatement = {
   name: 'entries_covering',
   text: `select 'rule' as what, uuid::text as uuid, sequence, owner_uuid::text as owner_uuid,
-      provider_uuid::text as provider_uuid, fields, attack_uuid::text as attack_uuid
+      provider_uuid::text as provider_uuid, fields, attack_uuid::text as attack_uuid,
+      (select ${subnetText('a.dst')} from attack a where a.uuid = attack_uuid) as attack_dst
     from firewall_rule where dst >>= $1::cidr and deletion_marked_at is null
     union all
-    select 'filter', uuid::text, sequence, owner_uuid::text, provider_uuid::text, fields, null
+    select 'filter', uuid::text, sequence, owner_uuid::text, provider_uuid::text, fields, null, null
     from filter where dst >>= $1::cidr and deletion_marked_at is null`,
 };
 
@@ -35,6 +37,7 @@ export interface CoveringRow {
   readonly fields: unknown;
   /** Of a measure against an attack. */
   readonly attack_uuid?: string | null;
+  readonly attack_dst?: string | null;
 }
 
 export async function explainPacket(executor: Executor, caller: Caller, packet: Packet): Promise<Outcome<Explanation>> {
@@ -57,10 +60,18 @@ export async function explainPacket(executor: Executor, caller: Caller, packet: 
 }
 
 /** Undefined: a filter of a kind that a newer release knows. Nothing here enforces it. */
-export function parseCovering({ what, uuid, sequence, fields, attack_uuid }: CoveringRow): Entry | undefined {
+export function parseCovering({
+  what,
+  uuid,
+  sequence,
+  fields,
+  attack_uuid,
+  attack_dst,
+}: CoveringRow): Entry | undefined {
   if (what === 'rule') {
     const parsed = parseStoredRule(fields, { uuid, sequence });
-    if (parsed.ok) return attack_uuid ? { ...parsed.rule, attackUuid: attack_uuid } : parsed.rule;
+    const measure = { ...(attack_uuid && { attackUuid: attack_uuid }), ...(attack_dst && { attackDst: attack_dst }) };
+    if (parsed.ok) return { ...parsed.rule, ...measure };
   } else {
     const parsed = parseFilter(fields, { uuid, sequence });
     if (parsed.ok) return parsed.filter;

@@ -6,7 +6,7 @@ import type { CanonicalFlowrule } from '@levee/core/flowspec/flowrule.ts';
 import type { StandingFlowrule } from '@levee/core/mitigation/decide.ts';
 import type { StandingRoute, StandingRule } from '@levee/core/mitigation/settle.ts';
 import type { AttackRow } from './attack-row.ts';
-import type { Executor } from './executor.ts';
+import type { Executor, Statement } from './executor.ts';
 import { milliseconds } from './stored-row.ts';
 
 export interface StandingRouteRow extends StandingRoute {
@@ -33,31 +33,46 @@ export interface StandingMeasures {
 const ofAttack = `(r.attack_uuid = $1 or (r.dst = $2::cidr
     and exists (select from attack a where a.uuid = r.attack_uuid and a.ended_at is not null)))`;
 
-const routesStatement = {
-  name: 'measures_routes',
-  text: `select r.uuid::text as uuid, coalesce(r.purpose, '') as purpose, r.fields as canonical,
+const routesText = `select r.uuid::text as uuid, coalesce(r.purpose, '') as purpose, r.fields as canonical,
       r.origin = 'attack' and ${ofAttack} as "isOwn", r.released,
       r.overrides_accept as "overridesAccept", r.attack_uuid::text as attack_uuid, r.held, r.held_by,
       ${milliseconds('r.expires_at')} as expires_ms
     from flowrule r
     where r.deletion_marked_at is null
       and ((r.origin = 'attack' and ${ofAttack}) or (r.dst >>= $2::cidr and r.held is null))
-    order by r.sequence for update`,
-};
+    order by r.sequence`;
 
-const rulesStatement = {
-  name: 'measures_rules',
-  text: `select r.uuid::text as uuid, r.purpose, r.fields as canonical, r.attack_uuid::text as attack_uuid,
+const rulesText = `select r.uuid::text as uuid, r.purpose, r.fields as canonical, r.attack_uuid::text as attack_uuid,
       ${milliseconds('r.expires_at')} as expires_ms
     from firewall_rule r
     where r.origin = 'attack' and r.deletion_marked_at is null and ${ofAttack}
-    order by r.sequence for update`,
+    order by r.sequence`;
+
+const reading = {
+  routes: { name: 'measures_routes', text: routesText },
+  rules: { name: 'measures_rules', text: rulesText },
+};
+const locking = {
+  routes: { name: 'measures_routes_locked', text: `${routesText} for update` },
+  rules: { name: 'measures_rules_locked', text: `${rulesText} for update` },
 };
 
-export async function loadStandingMeasures(executor: Executor, attack: AttackRow): Promise<StandingMeasures> {
-  const { uuid, dst } = attack;
-  const routes = await executor.rows<StandingRouteRow>(routesStatement, [uuid, dst]);
-  const rules = await executor.rows<StandingRuleRow>(rulesStatement, [uuid, dst]);
+export function loadStandingMeasures(executor: Executor, attack: AttackRow): Promise<StandingMeasures> {
+  return loadBy(executor, attack, reading);
+}
+
+/** Before any of them is written: nobody else changes them then. The turn (`budgetTurn`) is taken before, where it is. */
+export function lockStandingMeasures(executor: Executor, attack: AttackRow): Promise<StandingMeasures> {
+  return loadBy(executor, attack, locking);
+}
+
+async function loadBy(
+  executor: Executor,
+  { uuid, dst }: AttackRow,
+  statements: Readonly<Record<'routes' | 'rules', Statement>>,
+): Promise<StandingMeasures> {
+  const routes = await executor.rows<StandingRouteRow>(statements.routes, [uuid, dst]);
+  const rules = await executor.rows<StandingRuleRow>(statements.rules, [uuid, dst]);
   return { routes, rules };
 }
 

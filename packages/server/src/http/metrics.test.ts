@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { reportOf, sendReport, synFlood } from '../detectors/testing/detector-client.ts';
 import { type DetectorReplica, startDetectorReplica } from '../detectors/testing/replica.ts';
+import { newUuid } from '../store/new-uuid.ts';
 import { type Api, createApi } from './api.ts';
 import { type ApiFixture, nowhere, silent, startApi } from './testing/api-fixture.ts';
 import { buildWorld, type World } from './testing/world.ts';
@@ -45,6 +46,7 @@ before(async () => {
     metrics: {
       tail: { cursor: { xid: Number.MAX_SAFE_INTEGER, position: 0 }, connected: true },
       registry: { routers: [] },
+      hasSpeaker: false,
       streams: () => ({ routers: 2, detectors: 1 }),
     },
   });
@@ -213,4 +215,20 @@ test('the alerts fire for drops, silent exporters and a speaker that is away, an
   );
   const tested = spawnSync('promtool', ['test', 'rules', file], { encoding: 'utf8' });
   assert.equal(tested.status, 0, `${tested.stdout}${tested.stderr}`);
+});
+
+test('without a speaker no flowrule counts as announced, nor as waiting for it', async () => {
+  const provider = await api.provider(['198.18.0.0/24']);
+  await api.database.pool.query(
+    `insert into flowrule (uuid, sequence, owner_uuid, provider_uuid, dst, prefix, fields, nlri, change_position,
+        created_at, updated_at)
+      select $1, nextval('change_position'), $2, $2, '198.18.0.7/32', '198.18.0.0/24',
+        '{"dst":"198.18.0.7","components":{"protocol":"17"},"action":"discard"}', 'unannounced', nextval('change_position'), now(), now()`,
+    [newUuid(), provider.uuid],
+  );
+  const { text } = await metrics();
+  const states = ['unannounced', 'waiting', 'applied'].map((state) =>
+    sampleOf(text, `levee_flowrules{state="${state}"}`),
+  );
+  assert.deepEqual(states, [1, 0, 0]);
 });

@@ -19,6 +19,8 @@ import type { Authenticated, KeyRing } from './authentication.ts';
 export interface MetricsPort {
   readonly tail: Pick<ChangeTail, 'cursor' | 'connected'>;
   readonly registry: Pick<RouterRegistry, 'routers'>;
+  /** A BGP speaker is configured. */
+  readonly hasSpeaker: boolean;
   /** Of agents and detectors, connected to this replica. */
   readonly streams: () => { readonly routers: number; readonly detectors: number };
 }
@@ -159,7 +161,11 @@ function createFigures(registry: Registry, services: MetricsServices): { read():
   const silentRouters = gauge('routers_silent', 'Enrolled routers that have not reported for a minute.');
   const streams = gauge('streams', 'Connected to this replica.', 'of');
   const attacks = gauge('attacks_ongoing', 'Attacks that go on.', 'source', 'mitigation');
-  const flowrules = gauge('flowrules', 'Flowrules, by what the BGP speaker has of them.', 'state');
+  const flowrules = gauge(
+    'flowrules',
+    'Flowrules, by what the BGP speaker has of them; unannounced: none is configured.',
+    'state',
+  );
   const speakerAway = gauge('bgp_speaker_away', '1 while the BGP speaker is away or does not have what it should.');
   const peersDown = gauge('bgp_peers_down', 'Sessions of the BGP speaker that are not established.');
   const detectors = createDetectorGauges(registry);
@@ -195,7 +201,7 @@ function createFigures(registry: Registry, services: MetricsServices): { read():
       try {
         const executor = executorOf(services.pool);
         const reading = Promise.all([
-          readMetricFigures(services.pool, services.tail.cursor),
+          readMetricFigures(services.pool, services.tail.cursor, services.hasSpeaker),
           listExporters(executor),
           readFigures(executor),
         ]);

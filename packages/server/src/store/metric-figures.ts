@@ -11,7 +11,7 @@ export interface MetricFigures {
   /** Seconds since the oldest entry of the change log that this replica has not handed out; 0: there is none. */
   readonly changeLagSeconds: number;
   readonly attacks: readonly { readonly own: boolean; readonly mitigation: string; readonly count: number }[];
-  readonly flowrules: Readonly<Record<'held' | 'failed' | 'applied' | 'waiting' | 'marked', number>>;
+  readonly flowrules: Readonly<Record<'held' | 'unannounced' | 'failed' | 'applied' | 'waiting' | 'marked', number>>;
   /** Undefined: there never was a BGP speaker. */
   readonly speaker: { readonly away: boolean; readonly peersDown: number } | undefined;
   readonly detectors: readonly {
@@ -40,14 +40,16 @@ const FIGURES = `select
     coalesce((select extract(epoch from clock_timestamp() - min(at)) from change
       where (xid, position) > ($1::xid8, $2::int8)), 0)::float8 as "changeLagSeconds",
     (select coalesce(json_agg(a), '[]') from (
-      select source = 'levee' as own, mitigation, count(*)::int from attack where ended_at is null group by 1, 2
+      select source = 'levee' as own, mitigation, count(*)::int from attack
+        where ended_at is null and part_of is null group by 1, 2
     ) a) as attacks,
     (select json_build_object(
       'held', count(*) filter (where held is not null and deletion_marked_at is null),
-      'failed', count(*) filter (where held is null and deletion_marked_at is null and failure is not null),
-      'applied', count(*) filter (where held is null and deletion_marked_at is null and failure is null
+      'unannounced', count(*) filter (where held is null and deletion_marked_at is null and not $3::boolean),
+      'failed', count(*) filter (where $3 and held is null and deletion_marked_at is null and failure is not null),
+      'applied', count(*) filter (where $3 and held is null and deletion_marked_at is null and failure is null
         and applied_position is not distinct from change_position),
-      'waiting', count(*) filter (where held is null and deletion_marked_at is null and failure is null
+      'waiting', count(*) filter (where $3 and held is null and deletion_marked_at is null and failure is null
         and applied_position is distinct from change_position),
       'marked', count(*) filter (where deletion_marked_at is not null)) from flowrule) as flowrules,
     (select json_build_object('away', trouble is not null, 'peersDown',
@@ -57,12 +59,12 @@ const FIGURES = `select
       select name, (extract(epoch from last_seen_at) * 1000)::float8 as last_seen_ms, status from detector order by name
     ) d) as detectors`;
 
-/** Throws what the driver throws. `cursor`: what was handed out. */
-export async function readMetricFigures(db: Statements, cursor: Cursor): Promise<MetricFigures> {
+/** Throws what the driver throws. `cursor`: what was handed out. `hasSpeaker`: without one nothing is announced. */
+export async function readMetricFigures(db: Statements, cursor: Cursor, hasSpeaker: boolean): Promise<MetricFigures> {
   const { rows } = await (db as pg.ClientBase).query<MetricFigures & { speaker: MetricFigures['speaker'] | null }>({
     name: 'metric_figures',
     text: FIGURES,
-    values: [String(cursor.xid), cursor.position],
+    values: [String(cursor.xid), cursor.position, hasSpeaker],
   });
   const [row] = rows;
   if (row === undefined) throw new Error('the metrics have no row');

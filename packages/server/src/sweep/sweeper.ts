@@ -1,10 +1,12 @@
 /**
- * Does what is due without anybody asking: expired objects are marked, flowrules that accept rules forbid held, unconfirmed changes undone, objects that every
+ * Does what is due without anybody asking: expired objects are marked, flowrules that accept rules forbid held,
+ * measures looked at again where policies or holders are others, unconfirmed changes undone, objects that every
  * router let go of removed, silent attacks ended, old records forgotten. Every replica runs one; rows are taken with
  * "skip locked", so that they share the work. At most a second late.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
+import type { MitigationSettings } from '../commands/mitigate-attack.ts';
 import { pruneChanges } from '../store/change-log.ts';
 import { inTransaction } from '../store/transaction.ts';
 import { applyUndo, type UndoEntry } from '../store/undo.ts';
@@ -14,6 +16,7 @@ import { pruneAudit } from './audit-retention.ts';
 import { pruneBaselines } from './baseline-retention.ts';
 import { EARLIEST_EXPIRY, markExpired, removeGone } from './marked-objects.ts';
 import { removeAccounts } from './removed-accounts.ts';
+import { EARLIEST_REVIEW, reviewMeasures } from './reviewed-measures.ts';
 import { endSilentAttacks } from './silent-attacks.ts';
 import { removeUnannounced } from './unannounced-flowrules.ts';
 
@@ -33,8 +36,8 @@ export interface SweeperOptions {
   readonly auditKeepDays?: number | undefined;
   /** What is kept of attacks that ended, beside the attacks; absent: for ever, as far as there is room. */
   readonly attackKeepDays?: number | undefined;
-  /** FlowSpec routes that may be announced at once; absent: any number. */
-  readonly flowspecBudget?: number | undefined;
+  /** How measures are judged; absent: by themselves, without a budget. */
+  readonly mitigation?: MitigationSettings | undefined;
 }
 
 /** A router that was away longer than this gets a snapshot. */
@@ -60,7 +63,7 @@ export function startSweeper(pool: pg.Pool, options: SweeperOptions): Sweeper {
       rouse = new AbortController();
       let sleep = longest;
       try {
-        if (await sweepOnce(pool, options.flowspecBudget)) options.committed();
+        if (await sweepOnce(pool, options.mitigation)) options.committed();
         if (Date.now() >= forgetAt) {
           await forgetOld(pool);
           if (options.auditKeepDays !== undefined) await pruneAudit(pool, options.auditKeepDays);
@@ -91,9 +94,12 @@ export function startSweeper(pool: pg.Pool, options: SweeperOptions): Sweeper {
   };
 }
 
+const unlimited: MitigationSettings = { flowspecBudget: Number.POSITIVE_INFINITY };
+
 /** True when the change log has something new. */
-export async function sweepOnce(pool: pg.Pool, flowspecBudget = Number.POSITIVE_INFINITY): Promise<boolean> {
+export async function sweepOnce(pool: pg.Pool, mitigation: MitigationSettings = unlimited): Promise<boolean> {
   const undone = await undoUnconfirmed(pool);
+  const reviewed = await reviewMeasures(pool, mitigation);
   let expired = 0;
   try {
     expired = await markExpired(pool);
@@ -101,10 +107,10 @@ export async function sweepOnce(pool: pg.Pool, flowspecBudget = Number.POSITIVE_
     await removeGone(pool);
   }
   await removeUnannounced(pool);
-  const judged = await judgeFlowrules(pool, flowspecBudget);
+  const judged = await judgeFlowrules(pool, mitigation.flowspecBudget);
   const silent = await endSilentAttacks(pool);
   const inherited = await removeAccounts(pool);
-  return undone + expired + judged + silent + inherited > 0;
+  return undone + reviewed + expired + judged + silent + inherited > 0;
 }
 
 /** One confirmation a transaction: what it changes shows at once, whole. Returns how many were undone. */
@@ -143,6 +149,7 @@ function undoNext(pool: pg.Pool): Promise<boolean> {
 
 const DUE = `select extract(epoch from least(
     ${EARLIEST_EXPIRY},
+    ${EARLIEST_REVIEW},
     (select min(deadline) from confirmation where confirmed_at is null and rolled_back_at is null)
   ) - now())::float8 * 1000 as ms`;
 

@@ -58,3 +58,43 @@ alter table attack
   add column measures_at timestamptz,
   -- [{"vector": …, "where": "edge" | "flowspec", "text": …}]: what could not be said there.
   add column measure_notes json not null default '[]';
+
+-- Measures that are to be looked at again though no detector tells of their attack: there is another policy or another
+-- holder, or a vector of which nothing was seen is not waited for any longer. Rows go when that was done.
+create table mitigation_review (
+  sequence bigint generated always as identity,
+  due_at timestamptz not null default clock_timestamp(),
+  -- Of attacks on anything of it; null: on anything.
+  dst cidr,
+  -- Of this one alone.
+  attack_uuid uuid,
+  constraint mitigation_review_pkey primary key (sequence)
+);
+
+create index mitigation_review_due on mitigation_review (due_at);
+
+-- Whichever command writes policies, gives addresses or takes them.
+create function review_where_moved() returns trigger language plpgsql as $$
+begin
+  insert into mitigation_review (dst) select subnet from moved;
+  return null;
+end $$;
+
+create trigger subnet_given_reviews after insert on subnet referencing new table as moved
+  for each statement execute function review_where_moved();
+create trigger subnet_taken_reviews after delete on subnet referencing old table as moved
+  for each statement execute function review_where_moved();
+
+create function review_by_policy() returns trigger language plpgsql as $$
+begin
+  insert into mitigation_review (dst) select subnet from written where account_uuid is null
+    union all select s.subnet from written w join subnet s on s.account_uuid = w.account_uuid;
+  return null;
+end $$;
+
+create trigger policy_made_reviews after insert on detection_policy referencing new table as written
+  for each statement execute function review_by_policy();
+create trigger policy_changed_reviews after update on detection_policy referencing new table as written
+  for each statement execute function review_by_policy();
+create trigger policy_removed_reviews after delete on detection_policy referencing old table as written
+  for each statement execute function review_by_policy();
