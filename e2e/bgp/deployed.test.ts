@@ -33,7 +33,7 @@ test('gobgpd, BIRD and FRR work together with the files as they are given out, a
     .replace('port = 179', `port = ${neighbor.port}`)
     .replaceAll('"192.0.2.1"', '"127.0.0.2"');
   // The same block again: FRR is a second peer.
-  const second = toml.slice(toml.indexOf('[[neighbors]]')).replaceAll('"127.0.0.2"', '"127.0.0.3"');
+  const second = toml.slice(toml.lastIndexOf('[[neighbors]]')).replaceAll('"127.0.0.2"', '"127.0.0.3"');
   const configuration = `${toml}\n${second}`.replace('router-id = "127.0.0.1"', 'router-id = "192.0.2.10"');
   const gobgpd = await startGobgpd({ ...neighbor, neighbors: [], configuration });
   removals.push(() => gobgpd.remove());

@@ -8,6 +8,9 @@ import { fewestDuring } from './fewest.ts';
 import type { Installation } from './installation.ts';
 import { canonical } from './wanted-routes.ts';
 
+/** As in deploy/bgp/gobgpd.toml: waiting for it, gobgpd tells no peer anything before Levee has announced all again. */
+export const neverComes = { address: '127.255.255.254', asn: 64500 };
+
 export interface KillRounds {
   readonly levee: Installation;
   readonly gobgpd: Gobgpd;

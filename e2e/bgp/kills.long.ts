@@ -8,7 +8,7 @@ import { testRoutes } from '@levee/server/backends/bgp/testing/flowrules.ts';
 import { startTestPostgres } from '@levee/server/store/testing/test-postgres.ts';
 import { waitUntil } from '@levee/server/store/testing/wait-until.ts';
 import { openInstallation } from './installation.ts';
-import { killRounds } from './kill-rounds.ts';
+import { killRounds, neverComes } from './kill-rounds.ts';
 
 test('gobgpd killed 40 times, dead for up to 1.5 s, never costs the peer one of 500 routes', async (context) => {
   const ends: (() => Promise<unknown>)[] = [];
@@ -17,7 +17,7 @@ test('gobgpd killed 40 times, dead for up to 1.5 s, never costs the peer one of 
     ends.push(() => postgres.stop());
     const levee = await openInstallation(postgres);
     ends.push(() => levee.stop());
-    const gobgpd = await startGobgpd({ neighbors: [{ address: '127.0.0.2', asn: 64500 }] });
+    const gobgpd = await startGobgpd({ neighbors: [{ address: '127.0.0.2', asn: 64500 }, neverComes] });
     ends.push(() => gobgpd.remove());
     const bird = await startBird({ neighbor: gobgpd });
     ends.push(() => bird.remove());

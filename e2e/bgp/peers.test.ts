@@ -9,7 +9,7 @@ import { startTestPostgres, type TestPostgres } from '@levee/server/store/testin
 import { waitUntil } from '@levee/server/store/testing/wait-until.ts';
 import { startSweeper } from '@levee/server/sweep/sweeper.ts';
 import { type Installation, openInstallation } from './installation.ts';
-import { killRounds } from './kill-rounds.ts';
+import { killRounds, neverComes } from './kill-rounds.ts';
 import { canonical, ofFour, ofSix } from './wanted-routes.ts';
 
 const long = Number(process.env.LEVEE_TEST_BGP_ROUTES ?? 1_000);
@@ -21,7 +21,7 @@ let bird: Bird;
 before(async () => {
   postgres = await startTestPostgres();
   levee = await openInstallation(postgres);
-  gobgpd = await startGobgpd({ neighbors: [{ address: '127.0.0.2', asn: 64500 }] });
+  gobgpd = await startGobgpd({ neighbors: [{ address: '127.0.0.2', asn: 64500 }, neverComes] });
   bird = await startBird({ neighbor: gobgpd });
   levee.start(createGobgpSpeaker({ target: gobgpd.target, mark: testRoutes.mark }));
   await waitUntil(() => bird.established(), 'the session is up', 20_000);
