@@ -53,7 +53,8 @@ const capture = {
 const history =
   'An attack stays with the account that held the destination when it was first heard of; of one that goes on when the ' +
   "addresses go to another account, the rest is another record, that account's. When a user is deleted, its attacks " +
-  "become the provider's.";
+  "become the provider's. Of an attack on a subnet that nobody but the provider holds all of, each user with attacked addresses " +
+  'in it has a record of its own share (`part_of`).';
 
 export const attackOperations: readonly Operation[] = [
   {

@@ -171,7 +171,8 @@ export const firewallOperations: readonly Operation[] = [
     summary: 'Say what a draft rule would have matched',
     description:
       "Takes a rule as its creation does and stores nothing. Detectors' samples of the last 15 minutes to its destination are " +
-      'held against it, of those since the caller holds it; alone and beside everything that is enforced there. What a sample cannot show is counted as ' +
+      'held against it, none from before the caller held it, alone and beside everything that is enforced there. What a ' +
+      'sample cannot show is counted as ' +
       'undecided, never guessed. Fragments are judged as they arrived. Without samples the answer says why.',
     access: 'read',
     body: firewallRuleCreate,

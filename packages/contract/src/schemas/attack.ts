@@ -57,6 +57,16 @@ const attackFields = {
   state,
   source: Type.String({ description: 'Who told of it: `levee` for the detector of this installation.' }),
   external_id: Type.Optional(Type.String({ description: 'What the source calls it.' })),
+  part_of: Type.Optional(
+    Type.String({
+      format: 'uuid',
+      description:
+        'The attack on all of `dst`, of which this is the share of one holder: `dst`, its state and mitigation are those of the ' +
+        "whole; rates, totals and the timeline are estimated from how much of the whole goes to the holder's addresses, and what " +
+        'its packets look like from those that were sampled on their way there. What is known of the whole alone is absent: ' +
+        'threshold, timings, measures, where it entered.',
+    }),
+  ),
   vectors: Type.Array(Type.String(), { description: 'Kinds of traffic that it consists of.' }),
   started_at: timestamp,
   ended_at: Type.Optional(timestamp),

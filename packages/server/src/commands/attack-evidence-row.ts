@@ -16,6 +16,8 @@ export interface EvidenceRow {
   readonly bytes: number;
   readonly sampled: number;
   readonly profile: readonly VectorProfile[];
+  /** Of the profile the rates alone are the holder's. */
+  readonly narrowed: boolean;
   readonly entries: readonly { readonly exporter: string; readonly interface?: number; readonly share: number }[];
 }
 
@@ -72,7 +74,7 @@ const packetJson = `json_build_object('at_ms', ${ms('p.at')}, 'scale', p.scale, 
 
 /** Of `attack r`. */
 export const evidenceColumns = `(select json_build_object('measured_ms', ${ms('e.measured_at')}, 'packets', e.packets,
-      'bytes', e.bytes, 'sampled', e.sampled, 'profile', e.profile, 'entries', e.entries)
+      'bytes', e.bytes, 'sampled', e.sampled, 'profile', e.profile, 'narrowed', e.narrowed, 'entries', e.entries)
     from attack_evidence e where e.attack_uuid = r.uuid) as evidence,
   coalesce((select json_agg(json_build_object('at_ms', ${ms('t.at')}, 'seconds', t.seconds, 'pps', t.pps, 'bps', t.bps,
       'vectors', t.vectors) order by t.at, t.seconds desc) from attack_timeline t where t.attack_uuid = r.uuid), '[]') as timeline,

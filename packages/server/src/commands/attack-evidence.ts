@@ -4,7 +4,8 @@
  * the bounds below. Makes no entry in the change log: no state is derived from it.
  */
 import { createHash } from 'node:crypto';
-import type { DetectedAttack, PacketSample, TimelineEntry } from '@levee/contract/detector.ts';
+import type { DetectedAttack, PacketSample, TimelineEntry, VectorProfile } from '@levee/contract/detector.ts';
+import { type OwnEvidence, withPeaksOf } from '@levee/core/attack/own-part.ts';
 import type { Executor } from './executor.ts';
 
 /** Of seconds the first ones and the newest; the minutes between them stay (decision 0150). */
@@ -17,20 +18,43 @@ export const OLDER_MINUTES_KEPT = 1_200;
 export const FIRST_PACKETS_KEPT = 100;
 export const OTHER_PACKETS_KEPT = 900;
 
-/** Totals never fall: a detector that took the attack over may not know what was counted before it. */
+/** What a report counts beyond the reports before it. */
+export interface CountedTotals {
+  readonly packets: number;
+  readonly bytes: number;
+  readonly sampled: number;
+}
+
+/** Of all that one detected attack is recorded as: it is one for the detector, whoever holds the destination. */
+const countedStatement = {
+  name: 'attack_evidence_counted',
+  text: `select coalesce(sum(e.packets), 0)::float8 as packets, coalesce(sum(e.bytes), 0)::float8 as bytes,
+      coalesce(sum(e.sampled), 0)::float8 as sampled
+    from attack a join attack_evidence e on e.attack_uuid = a.uuid where a.source = $1 and a.external_id = $2`,
+};
+
+const keptStatement = {
+  name: 'attack_evidence_kept',
+  text: 'select profile from attack_evidence where attack_uuid = $1',
+};
+
+/** Totals only rise: a detector that took the attack over may not know what was counted before it. */
 const latestStatement = {
   name: 'attack_evidence_latest',
-  text: `insert into attack_evidence as e (attack_uuid, measured_at, packets, bytes, sampled, profile, entries)
-    values ($1, $2, $3, $4, $5, $6, $7)
-    on conflict (attack_uuid) do update set measured_at = excluded.measured_at,
-      packets = greatest(e.packets, excluded.packets), bytes = greatest(e.bytes, excluded.bytes),
-      sampled = greatest(e.sampled, excluded.sampled), profile = excluded.profile, entries = excluded.entries
+  text: `insert into attack_evidence as e
+      (attack_uuid, measured_at, packets, bytes, sampled, profile, entries, narrowed)
+    values ($1, $2, $3, $4, $5, $6, $7, $8)
+    on conflict (attack_uuid) do update set measured_at = excluded.measured_at, packets = e.packets + excluded.packets,
+      bytes = e.bytes + excluded.bytes, sampled = e.sampled + excluded.sampled, profile = excluded.profile,
+      entries = excluded.entries, narrowed = excluded.narrowed
     where excluded.measured_at > e.measured_at`,
 };
 
+/** What goes on from another holder was not detected for this one: no step of it took time. */
 const timingStatement = {
   name: 'attack_evidence_timing',
-  text: `insert into attack_timing (attack_uuid, detected_at, detect_ms) values ($1, $2, $3) on conflict do nothing`,
+  text: `insert into attack_timing (attack_uuid, detected_at, detect_ms)
+    select uuid, $2, $3 from attack where uuid = $1 and continues is null on conflict do nothing`,
 };
 
 const timelineStatement = {
@@ -102,20 +126,67 @@ const countStatement = {
     where e.attack_uuid = $1 and e.kept <> n.kept`,
 };
 
-/** In the transaction of the report. */
-export async function saveEvidence(executor: Executor, attackUuid: string, detected: DetectedAttack): Promise<void> {
+/** Before its evidence is saved. Nothing, where the report is told again or counts anew. */
+export async function countBeyond(
+  executor: Executor,
+  source: string,
+  detected: DetectedAttack,
+): Promise<CountedTotals> {
+  const [counted] = await executor.rows<CountedTotals & Record<string, unknown>>(countedStatement, [
+    source,
+    detected.id,
+  ]);
+  const beyond = (of: keyof CountedTotals) => Math.max(0, detected[of] - (counted?.[of] ?? 0));
+  return { packets: beyond('packets'), bytes: beyond('bytes'), sampled: beyond('sampled') };
+}
+
+/** In the transaction of the report. `counted`: what the report adds to the totals. */
+export async function saveEvidence(
+  executor: Executor,
+  attackUuid: string,
+  evidence: OwnEvidence,
+  counted: CountedTotals,
+): Promise<void> {
   if (!executor.inTransaction) throw new Error('evidence is saved outside a transaction');
-  const { started_ms, detected_ms, measured, packets, bytes, sampled, profile, entries } = detected;
-  const totals = [packets, bytes, sampled].map(Math.round);
-  const told = [JSON.stringify(profile), JSON.stringify(entries)];
+  const { measured, entries, isNarrowed } = evidence;
+  const [kept] = await executor.rows<{ profile: VectorProfile[] }>(keptStatement, [attackUuid]);
+  const profile = withPeaksOf(kept?.profile ?? [], evidence.profile);
+  const totals = [counted.packets, counted.bytes, counted.sampled].map(Math.round);
+  const told = [JSON.stringify(profile), JSON.stringify(entries), isNarrowed];
   await executor.rows(latestStatement, [attackUuid, new Date(measured.at_ms), ...totals, ...told]);
-  const detectMilliseconds = Math.max(0, detected_ms - started_ms);
-  await executor.rows(timingStatement, [attackUuid, new Date(detected_ms), detectMilliseconds]);
-  await saveTimeline(executor, attackUuid, detected.timeline);
-  await savePackets(executor, attackUuid, detected.packet_samples);
-  if (detected.timeline.length > 0 || detected.packet_samples.length > 0) {
+  await saveTimeline(executor, attackUuid, evidence.timeline);
+  await savePackets(executor, attackUuid, evidence.packet_samples);
+  if (evidence.timeline.length > 0 || evidence.packet_samples.length > 0) {
     await executor.rows(countStatement, [attackUuid]);
   }
+}
+
+/** How long it took to detect: told once. */
+export async function noteDetection(
+  executor: Executor,
+  attackUuid: string,
+  { started_ms, detected_ms }: DetectedAttack,
+): Promise<void> {
+  const detectMilliseconds = Math.max(0, detected_ms - started_ms);
+  await executor.rows(timingStatement, [attackUuid, new Date(detected_ms), detectMilliseconds]);
+}
+
+const copyStatement = {
+  name: 'attack_evidence_copy',
+  text: `insert into attack_evidence (attack_uuid, measured_at, packets, bytes, sampled, profile, entries, narrowed)
+    select $2, measured_at, 0, 0, 0, coalesce((
+        select json_agg(p::jsonb || jsonb_build_object('peak_pps', p->'pps', 'peak_bps', p->'bps')) from json_array_elements(profile) p
+      ), '[]'), '[]', true
+    from attack_evidence where attack_uuid = $1
+    on conflict do nothing`,
+};
+
+/**
+ * What was told of an attack last holds for the part of it that begins with another holder: to decide by. The new holder reads
+ * nothing of it but the rates.
+ */
+export async function copyEvidence(executor: Executor, attackUuid: string, partUuid: string): Promise<void> {
+  await executor.rows(copyStatement, [attackUuid, partUuid]);
 }
 
 async function saveTimeline(executor: Executor, uuid: string, timeline: readonly TimelineEntry[]): Promise<void> {

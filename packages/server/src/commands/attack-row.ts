@@ -55,6 +55,8 @@ export interface AttackRow {
   readonly dst: string;
   readonly source: string;
   readonly external_id: string | null;
+  /** The attack on the whole subnet of which this is one holder's share. */
+  readonly part_of: string | null;
   readonly vectors: readonly string[];
   /** Milliseconds since 1970, as the others. */
   readonly started_ms: number;
@@ -79,7 +81,8 @@ const timings = `coalesce((select json_strip_nulls(json_build_object('detect_ms'
 
 /** Of `attack r`, without the details. */
 export const attackColumns = `r.uuid::text as uuid, r.sequence, r.owner_uuid::text as owner_uuid,
-  r.provider_uuid::text as provider_uuid, ${subnetText('r.dst')} as dst, r.source, r.external_id, r.vectors,
+  r.provider_uuid::text as provider_uuid, ${subnetText('r.dst')} as dst, r.source, r.external_id,
+  r.part_of::text as part_of, r.vectors,
   ${milliseconds('r.started_at')} as started_ms, ${milliseconds('r.ended_at')} as ended_ms, r.end_reason,
   ${milliseconds('r.last_reported_at')} as last_reported_ms, r.peak_pps, r.peak_bps, r.mitigation,
   ${timings} as timings, ${milliseconds('r.created_at')} as created_ms, ${milliseconds('r.updated_at')} as updated_ms,

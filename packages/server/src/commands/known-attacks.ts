@@ -51,6 +51,12 @@ const namedStatement = {
     order by r.started_at, r.sequence for update`,
 };
 
+const partsStatement = {
+  name: 'attack_parts_known',
+  text: `select ${knownColumns} from attack r where r.part_of = $1 and r.end_reason is distinct from 'holder_changed'
+    order by r.sequence for update`,
+};
+
 const around = (side: string) =>
   `(select uuid from attack where source = $1 and dst = $2::cidr and external_id is null and started_at ${side}
       limit ${NEIGHBOURS})`;
@@ -64,7 +70,10 @@ const unnamedStatement = {
 };
 
 /** Until the transaction ends, no other report of the same attacks is looked at. */
-export async function takeTurn(executor: Executor, { source, externalId, dst }: AttackReport): Promise<void> {
+export async function takeTurn(
+  executor: Executor,
+  { source, externalId, dst }: Pick<AttackReport, 'source' | 'externalId' | 'dst'>,
+): Promise<void> {
   await executor.rows(turnStatement, [`attack ${source} ${externalId ?? `on ${dst}`}`]);
 }
 
@@ -81,6 +90,11 @@ export function loadKnownAttacks(executor: Executor, report: AttackReport): Prom
   // The clock of another replica may be ahead of this one's.
   const at = startedAt ?? endedAt ?? measuredAt ?? new Date(now.getTime() + CLOCKS_APART_MILLISECONDS);
   return executor.rows<KnownAttackRow>(unnamedStatement, [source, dst, at]);
+}
+
+/** Of one attack on a subnet, without those whose holder gave the addresses up. */
+export function loadParts(executor: Executor, wholeUuid: string): Promise<KnownAttackRow[]> {
+  return executor.rows<KnownAttackRow>(partsStatement, [wholeUuid]);
 }
 
 export function placeAmong(

@@ -7,7 +7,7 @@
 import type { AttackDetails, AttackRow, Mitigation } from './attack-row.ts';
 import { addSample } from './attack-samples.ts';
 import type { Executor } from './executor.ts';
-import { findHolder, loadKnownAttacks, placeAmong, takeTurn } from './known-attacks.ts';
+import { findHolder, type Holder, loadKnownAttacks, placeAmong, takeTurn } from './known-attacks.ts';
 import { done, type Failure, type Outcome, refuse } from './outcome.ts';
 import { type AttackFigures, changeAttack, createAttack, noteReport } from './write-attack.ts';
 
@@ -43,6 +43,8 @@ export interface AttackChange {
 export interface RecordedAttack {
   /** What the report is of. */
   readonly row: AttackRow;
+  /** Whoever holds all of the destination at present; undefined: nobody. */
+  readonly holder: Holder | undefined;
   /** What is another by it: nothing where it brings no news, more than the one where it says when others ended. */
   readonly changes: readonly AttackChange[];
 }
@@ -65,7 +67,7 @@ export async function recordAttack(executor: Executor, report: AttackReport): Pr
   if (owner === undefined) return nobodyHolds(report.dst);
   const { owner_uuid, provider_uuid } = owner;
   const { dst, source, externalId } = report;
-  const names = { owner_uuid, provider_uuid, dst, source, external_id: externalId ?? null };
+  const names = { owner_uuid, provider_uuid, dst, source, external_id: externalId ?? null, part_of: null };
   const told = figuresWith(before ?? nothingTold, report);
 
   const changes: AttackChange[] = [];
@@ -85,7 +87,7 @@ export async function recordAttack(executor: Executor, report: AttackReport): Pr
   const recorded = row ?? (before && (await noteReport(executor, before, target, report.now)));
   if (recorded === undefined) throw new Error('a new attack was not written');
   await keepSample(executor, recorded.uuid, report);
-  return done({ row: recorded, changes });
+  return done({ row: recorded, holder, changes });
 }
 
 function figuresWith(known: AttackFigures, report: AttackReport): AttackFigures {

@@ -4,10 +4,12 @@
  * neither what proves it nor what is done about it can cost the word itself.
  */
 import type { DetectedAttack } from '@levee/contract/detector.ts';
-import { noteDecision, saveEvidence } from './attack-evidence.ts';
+import { evidenceWithin, type HeldTime } from '@levee/core/attack/own-part.ts';
+import { countBeyond, noteDecision, noteDetection, saveEvidence } from './attack-evidence.ts';
+import { endParts, saveParts } from './attack-parts.ts';
 import type { AttackDetails, AttackRow } from './attack-row.ts';
 import type { Executor } from './executor.ts';
-import { takeTurn } from './known-attacks.ts';
+import { type Holder, takeTurn } from './known-attacks.ts';
 import { defaultMitigation, type MitigationSettings, mitigateAttack } from './mitigate-attack.ts';
 import { done, type Outcome } from './outcome.ts';
 import { type AttackReport, recordAttack } from './record-attack.ts';
@@ -52,16 +54,33 @@ export async function recordDetectedAttack(
   const timings = known.length > 0 ? {} : { timings: timingsOf(detected) };
   const recorded = await recordAttack(executor, { ...report, details: { ...report.details, ...timings } });
   if (!recorded.ok) return recorded;
-  const { row } = recorded.value;
-  const unsaved = await undoneAlone(executor, () => saveEvidence(executor, row.uuid, detected));
+  const { row, holder, changes } = recorded.value;
+  const counted = await countBeyond(executor, detectorSource, detected);
+  const unsaved = await undoneAlone(executor, async () => {
+    await saveEvidence(executor, row.uuid, evidenceWithin(detected, timeOf(row, holder)), counted);
+    await noteDetection(executor, row.uuid, detected);
+  });
   if (unsaved !== undefined) mitigation.logError?.(unsaved, `what proves attack ${row.uuid} is not stored`);
   const undecided = await undoneAlone(executor, () => mitigateAttack(executor, row, detected, now, mitigation));
   if (undecided !== undefined) {
     mitigation.logError?.(undecided, `measures against attack ${row.uuid} cannot be decided`);
     await noteUndecided(executor, row.uuid);
   }
+  const isNew = changes.some((change) => change.before === undefined && change.row.uuid === row.uuid);
+  const unshared = await undoneAlone(executor, async () => {
+    await saveParts(executor, { row, isNew, counted }, detected, now);
+    for (const other of changes) if (other.row.uuid !== row.uuid) await endParts(executor, other.row);
+  });
+  if (unshared !== undefined) mitigation.logError?.(unshared, `shares of attack ${row.uuid} are not stored`);
   await noteDecision(executor, row.uuid);
   return done(row);
+}
+
+/** Nothing of a former holder's is kept with the present one's, nor of this one's with the former's. */
+function timeOf({ owner_uuid }: AttackRow, holder: Holder | undefined): HeldTime {
+  const sinceMs = holder?.since_ms ?? 0;
+  if (holder === undefined || holder.owner_uuid === owner_uuid) return { sinceMs, untilMs: Number.POSITIVE_INFINITY };
+  return { sinceMs: 0, untilMs: sinceMs };
 }
 
 function timingsOf({ started_ms, detected_ms }: DetectedAttack): NonNullable<AttackDetails['timings']> {

@@ -18,7 +18,10 @@ export interface AttackFigures {
 }
 
 /** Whose it is and what tells it from others. */
-export type AttackNames = Pick<AttackRow, 'owner_uuid' | 'provider_uuid' | 'dst' | 'source' | 'external_id'>;
+export type AttackNames = Pick<
+  AttackRow,
+  'owner_uuid' | 'provider_uuid' | 'dst' | 'source' | 'external_id' | 'part_of'
+>;
 
 /** What the last report's time may lag behind: a system that tells of its attack each second shows no other time each second. */
 const NOTED_EVERY_MILLISECONDS = 60_000;
@@ -29,9 +32,9 @@ const createStatement = {
     created as (
       insert into attack (uuid, sequence, owner_uuid, provider_uuid, dst, source, external_id, continues, started_at,
         start_told, news_at, ended_at, end_reason, vectors, peak_pps, peak_bps, mitigation, details, last_reported_at,
-        created_at, updated_at, change_position)
+        created_at, updated_at, change_position, part_of)
       select $1, position, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, moment, moment, moment,
-        position from drawn
+        position, $18 from drawn
       returning *
     ), logged as (
       insert into change (position, kind, object_uuid) select change_position, 'attack', uuid from created
@@ -64,12 +67,12 @@ const noteStatement = {
 
 export function createAttack(
   executor: Executor,
-  { owner_uuid, provider_uuid, dst, source, external_id }: AttackNames,
+  { owner_uuid, provider_uuid, dst, source, external_id, part_of }: AttackNames,
   placed: PlacedAttack,
   figures: AttackFigures,
 ): Promise<AttackRow> {
   const names = [newUuid(), owner_uuid, provider_uuid, dst, source, external_id, placed.continues ?? null];
-  return write(executor, createStatement, [...names, ...timesOf(placed), ...valuesOf(figures)]);
+  return write(executor, createStatement, [...names, ...timesOf(placed), ...valuesOf(figures), part_of]);
 }
 
 /** `isReported`: it is what its source told of. Undefined: nothing that anybody sees is another. */

@@ -12,6 +12,7 @@ export function attackJson(row: AttackRow): Readonly<Record<string, unknown>> {
     state: row.ended_ms === null ? 'ongoing' : 'ended',
     source: row.source,
     ...(row.external_id !== null && { external_id: row.external_id }),
+    ...(row.part_of !== null && { part_of: row.part_of }),
     vectors: row.vectors,
     started_at: timeText(row.started_ms),
     ...(row.ended_ms !== null && { ended_at: timeText(row.ended_ms), end_reason: row.end_reason }),

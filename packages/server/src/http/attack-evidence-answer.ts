@@ -1,5 +1,6 @@
 /** Renders what is kept of an attack beside the attack: how it went, what its packets look like, what came of it. */
 import type { Share, VectorProfile } from '@levee/contract/detector.ts';
+import { shapesOf } from '@levee/core/attack/packet-shapes.ts';
 import { protocolText } from '@levee/core/firewall/protocol-traits.ts';
 import { readSample, summarise } from '@levee/core/firewall/sampled-packet.ts';
 import { tcpFlagBits, tcpFlagNames } from '@levee/core/firewall/wire.ts';
@@ -24,15 +25,16 @@ export interface MeasureStates {
 export function evidenceJson(attack: EvidenceOf, states: MeasureStates): Readonly<Record<string, unknown>> {
   const { evidence, exporters } = attack;
   const nameOf = (address: string) => exporters[address] ?? address;
+  const profile = evidence === null ? [] : profileOf(evidence, attack.packet_samples);
   return {
     ...(evidence !== null && {
       packets: evidence.packets,
       bytes: evidence.bytes,
       sampled: evidence.sampled,
       average: averageOf(attack, evidence),
-      ...topsOf(evidence.profile),
+      ...topsOf(profile),
       entries: evidence.entries.map((entry) => ({ ...entry, exporter: nameOf(entry.exporter) })),
-      profile: evidence.profile.map(profileJson),
+      profile: profile.map(profileJson),
     }),
     timeline: attack.timeline.map(({ at_ms, ...rest }) => ({
       at: timeText(at_ms),
@@ -46,6 +48,13 @@ export function evidenceJson(attack: EvidenceOf, states: MeasureStates): Readonl
       notes: attack.measure_notes,
     },
   };
+}
+
+/** Where only a part of the whole is one's own, one's own packets say what it looks like. */
+function profileOf({ profile, narrowed }: EvidenceRow, packets: readonly PacketRow[]): readonly VectorProfile[] {
+  if (!narrowed) return profile;
+  const shapeOf = shapesOf(packets.map(({ header, length }) => ({ header: Buffer.from(header, 'base64'), length })));
+  return profile.map((each) => ({ ...each, ...shapeOf(each.vector) }));
 }
 
 function measureJson(

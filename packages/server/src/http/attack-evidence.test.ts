@@ -23,6 +23,7 @@ before(async () => {
   const provider = await api.provider(['203.0.113.0/24', '2001:db8::/32']);
   user = await api.user(provider, ['203.0.113.0/28', '2001:db8:7::/48']);
   stranger = await api.user(provider, ['203.0.113.16/28']);
+  await api.database.pool.query('update subnet set created_at = $1', [new Date(began - 86_400_000)]);
 });
 after(async () => {
   rmSync(folder, { recursive: true, force: true });

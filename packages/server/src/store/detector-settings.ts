@@ -86,12 +86,18 @@ const ONGOING = `select distinct on (a.external_id) a.external_id as id, ${subne
     coalesce((extract(epoch from a.started_at) * 1000)::float8 + (a.details->'timings'->>'detect_ms')::float8,
       (extract(epoch from a.created_at) * 1000)::float8) as detected_ms,
     case when e.attack_uuid is not null and a.details->'threshold' is not null then json_build_object(
-      'packets', e.packets, 'bytes', e.bytes, 'sampled', e.sampled,
+      'packets', e.packets + former.packets, 'bytes', e.bytes + former.bytes, 'sampled', e.sampled + former.sampled,
       'threshold', json_build_object('policy', a.details->'threshold'->>'policy',
         'vector', split_part(a.details->'threshold'->>'metric', ' ', 1),
         'metric', split_part(a.details->'threshold'->>'metric', ' ', 2),
         'value', a.details->'threshold'->'value', 'observed', a.details->'threshold'->'observed')) end as told
   from attack a left join attack_evidence e on e.attack_uuid = a.uuid
+  cross join lateral (
+    select coalesce(sum(x.packets), 0)::int8 as packets, coalesce(sum(x.bytes), 0)::int8 as bytes,
+      coalesce(sum(x.sampled), 0)::int8 as sampled
+    from attack f join attack_evidence x on x.attack_uuid = f.uuid
+    where f.source = a.source and f.external_id = a.external_id and f.uuid <> a.uuid
+  ) former
   where a.source = 'levee' and a.ended_at is null and a.external_id is not null
   order by a.external_id, a.started_at`;
 

@@ -1,6 +1,13 @@
 -- What is kept of an attack beside its row: how it went, what its packets looked like, some of them, and how long each step
 -- took. All of it bounded by attack, by age and in all (../../commands/attack-evidence.ts, ../../sweep/attack-retention.ts).
 
+-- Of an attack on a subnet the part of somebody who holds some of it: an attack of theirs, whose dst is the whole subnet and
+-- all else their share. It has no external id: reports are of the whole.
+alter table attack add column part_of uuid,
+  add constraint attack_part_of foreign key (part_of) references attack (uuid),
+  add constraint attack_part_unnamed check (part_of is null or external_id is null);
+create index attack_parts on attack (part_of) where part_of is not null;
+
 create table attack_evidence (
   attack_uuid uuid not null,
   -- The detector's clock: of the report that was taken last.
@@ -12,6 +19,8 @@ create table attack_evidence (
   -- As the detector told them (contract's detector.ts).
   profile json not null,
   entries json not null,
+  -- Of the profile the rates alone are the holder's: what the packets look like is told by those that are kept.
+  narrowed boolean not null default false,
   -- Rows kept in the two tables below.
   kept integer not null default 0,
   constraint attack_evidence_pkey primary key (attack_uuid),

@@ -17,10 +17,12 @@ const run = (db: Statements, text: string, values: unknown[]) =>
 export async function seedProvider(db: Statements, prefix = '198.18.0.0/15'): Promise<SeededProvider> {
   const uuid = newUuid();
   await run(db, `insert into account (uuid, role, provider_uuid, name) values ($1, 'provider', $1, $2)`, [uuid, uuid]);
-  await run(db, `insert into subnet (account_uuid, subnet, role, provider_uuid) values ($1, $2, 'provider', $1)`, [
-    uuid,
-    prefix,
-  ]);
+  await run(
+    db,
+    `insert into subnet (account_uuid, subnet, role, provider_uuid, created_at)
+      values ($1, $2, 'provider', $1, '2020-01-01')`,
+    [uuid, prefix],
+  );
   return { uuid, prefix };
 }
 

@@ -1,6 +1,5 @@
 /** The matrix' rows: operations on attacks and flowrules. Test code only. */
 import assert from 'node:assert/strict';
-import type { Reply } from '../api-fixture.ts';
 import { everyone, type MatrixKit, ofProvider, ownersIn, ownOrUsers, type Row, type Rows } from '../matrix.ts';
 import { propose } from '../propose.ts';
 import type { HolderName } from '../world.ts';
@@ -19,7 +18,7 @@ export function attackRows({ api, world, next }: MatrixKit): Rows {
   const flowrule = async (target: HolderName) => (await propose(api.database.pool, world.addressOf[target])).uuid;
   const isOwn: Row['check'] = (reply, caller) =>
     assert.deepEqual(ownersIn(reply), [world.holders[caller as HolderName].uuid]);
-  const isOfTarget = (reply: Reply, _: unknown, target: HolderName) =>
+  const isOfTarget: NonNullable<Row['check']> = (reply, _, target) =>
     assert.deepEqual(ownersIn(reply), ofProvider.has(target) ? [world.holders[target].uuid] : []);
   const read = (id: string, make: (target: HolderName) => Promise<string>): Row => ({
     expect: ownOrUsers(404),
@@ -34,7 +33,8 @@ export function attackRows({ api, world, next }: MatrixKit): Rows {
     },
     check: isOwn,
   });
-  const everyones: Row['check'] = (reply, _, target) => assert.deepEqual(ownersIn(reply), [world.holders[target].uuid]);
+  const everyones: NonNullable<Row['check']> = (reply, _, target) =>
+    assert.deepEqual(ownersIn(reply), [world.holders[target].uuid]);
   const providerList = (id: string, make: (target: HolderName) => Promise<string>, check = isOfTarget): Row => ({
     expect: everyone,
     send: async (key, target) => {
