@@ -19,6 +19,7 @@ import {
   type RefusedAddress,
   type TakeDatagram,
 } from './receive-port.ts';
+import { sourceProgram } from './source-program.ts';
 
 const AF_INET = 2;
 const AF_INET6 = 10;
@@ -30,6 +31,7 @@ const SO_RCVBUF = 8;
 const SO_REUSEPORT = 15;
 const SO_RCVBUFFORCE = 33;
 const SO_TIMESTAMPNS = 35;
+const SO_ATTACH_REUSEPORT_CBPF = 51;
 const IPPROTO_IPV6 = 41;
 const IPV6_V6ONLY = 26;
 const MSG_DONTWAIT = 0x40;
@@ -79,11 +81,11 @@ class Socket implements OpenSocket {
   #count = 0;
   #next = 0;
 
-  constructor(descriptor: number, family: 4 | 6, address: ListenAddress) {
+  constructor(descriptor: number, family: 4 | 6, address: ListenAddress, bufferOctets: number) {
     this.descriptor = descriptor;
     this.family = family;
     this.address = address;
-    this.receiveBufferOctets = growReceiveBuffer(descriptor);
+    this.receiveBufferOctets = growReceiveBuffer(descriptor, bufferOctets);
     this.inode = fstatSync(descriptor).ino;
     // What is never written to takes no memory.
     const octets = block(batch * slotOctets);
@@ -169,7 +171,18 @@ class Socket implements OpenSocket {
 
 export class BatchSockets {
   readonly #sockets: Socket[] = [];
+  readonly #bufferOctets: number;
   #polled = block(8);
+
+  /** `bufferOctets`: what each socket asks of the kernel. */
+  constructor(bufferOctets = GENEROUS_BUFFER_OCTETS) {
+    this.#bufferOctets = bufferOctets;
+  }
+
+  /** `sharing`: how many threads open the same addresses. */
+  constructor(sharing = 1) {
+    this.#sharing = sharing;
+  }
 
   get open(): readonly OpenSocket[] {
     return this.#sockets;
@@ -190,9 +203,10 @@ export class BatchSockets {
       closeCall(fd);
       return { address, code };
     }
+    if (!chooseBySource(fd, family, this.#sharing)) this.isBySource = false;
     getsockname(fd, name, new Uint8Array(Uint32Array.of(name.length).buffer));
     const port = new DataView(name.buffer).getUint16(2, false);
-    this.#sockets.push(new Socket(fd, family, { host: address.host, port }));
+    this.#sockets.push(new Socket(fd, family, { host: address.host, port }, this.#bufferOctets));
     this.#polled = block(this.#sockets.length * 8); // struct pollfd
     const view = new DataView(this.#polled.buffer);
     this.#sockets.forEach((socket, index) => {
@@ -240,6 +254,16 @@ function setOption(fd: number, level: number, name: number, value: number): void
   setsockopt(fd, level, name, new Uint8Array(Int32Array.of(value).buffer), 4);
 }
 
+/** For all sockets of the port; one that is not there yet is not chosen. */
+function chooseBySource(fd: number, family: 4 | 6, sharing: number): boolean {
+  const program = sourceProgram(family, sharing);
+  const described = block(16); // struct sock_fprog
+  const view = new DataView(described.buffer);
+  view.setUint16(0, program.length / 8, true);
+  view.setBigUint64(8, koffi.address(program), true);
+  return setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, described, described.length) === 0;
+}
+
 /** What the kernel tells is twice what it was asked for: socket(7). */
 function receiveBuffer(fd: number): number {
   const value = new Uint8Array(4);
@@ -248,9 +272,9 @@ function receiveBuffer(fd: number): number {
 }
 
 /** As far as net.core.rmem_max lets it; beyond it where we are privileged. */
-function growReceiveBuffer(fd: number): number {
-  setOption(fd, SOL_SOCKET, SO_RCVBUF, GENEROUS_BUFFER_OCTETS);
-  if (receiveBuffer(fd) < GENEROUS_BUFFER_OCTETS) setOption(fd, SOL_SOCKET, SO_RCVBUFFORCE, GENEROUS_BUFFER_OCTETS);
+function growReceiveBuffer(fd: number, octets: number): number {
+  setOption(fd, SOL_SOCKET, SO_RCVBUF, octets);
+  if (receiveBuffer(fd) < octets) setOption(fd, SOL_SOCKET, SO_RCVBUFFORCE, octets);
   return receiveBuffer(fd);
 }
 
