@@ -55,8 +55,9 @@ const aliveSamples = 4;
 const mostPacketSamples = 100;
 const mostDestinations = 256;
 const mostEntries = 16;
-/** `exporter/interface`, or an exporter alone; the interface has 32 bits. */
-const isEntry = /^[\w.:-]{1,100}(?:\/\d{1,9})?$/;
+/** `exporter/interface`, or an exporter alone. */
+const isEntry = /^[\w.:-]{1,128}(?:\/\d{1,10})?$/;
+const mostInterface = 0xffff_ffff;
 /** Packets that one sampled packet may stand for. */
 const mostScale = 2 ** 32;
 
@@ -330,7 +331,11 @@ export class Attack {
     return top(counts, whole, mostEntries).map(({ value, share }) => {
       const slash = value.lastIndexOf('/');
       if (slash < 0) return { exporter: value, share };
-      return { exporter: value.slice(0, slash), interface: Number(value.slice(slash + 1)), share };
+      return {
+        exporter: value.slice(0, slash),
+        interface: bounded(Number(value.slice(slash + 1)), mostInterface),
+        share,
+      };
     });
   }
 }

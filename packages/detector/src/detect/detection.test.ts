@@ -205,7 +205,10 @@ test('what an attack that has begun looks like is told within half a second of i
   assert.equal(changed?.phase, 'changed');
   assert.deepEqual(changed?.profile[0]?.source_ports, [{ value: 123, share: 1 }]);
   assert.deepEqual(changed?.profile[0]?.length, { min: 450, p5: 450, max: 480 });
-  assert.deepEqual(changed?.entries, [{ exporter: 'e1', interface: 4, share: 1 }]);
+  assert.deepEqual(changed?.entries, [
+    { exporter: 'e1', interface: 4, share: 0.75 },
+    { exporter: 'e1', interface: 4_294_967_295, share: 0.25 },
+  ]);
 });
 
 test('what was known of a destination that came near is told with the start', () => {
@@ -315,6 +318,9 @@ function profileOf(dst: string): SlotProfile {
     laterFragments: 0,
     sources: [['198.51.100.1', 120]],
     distinctSources: 40,
-    entries: [['e1/4', 200]],
+    entries: [
+      ['e1/4', 150],
+      ['e1/4294967295', 50],
+    ],
   };
 }
