@@ -21,6 +21,8 @@ export function renderUp(
   }
   rows.push(['reverse DNS', dns.length === 0 ? 'not served here' : `${dns.join(', ')} (zones of the driver embedded)`]);
   rows.push(['flows', flowsText(flows)]);
+  const speaker = speakerText(config);
+  if (speaker !== undefined) rows.push(['BGP speaker', speaker]);
   rows.push(['enforcement', describeEnforcement(enforcement, config.edgeNetns)]);
   if (newOperatorKey !== undefined && enforcement.mode === 'kernel') {
     rows.push(['see it work', 'npm run levee -- lab   (a real flood, and a rule that stops it)']);
@@ -37,6 +39,7 @@ export function renderUp(
       operator_key_file: keyFile,
       dns,
       flows,
+      ...(speaker === undefined ? {} : { speaker }),
       enforcement,
     },
   };
@@ -46,6 +49,13 @@ function describeEnforcement({ mode, reason }: Enforcement, namespace: string | 
   if (mode !== 'kernel') return `NOTHING IS ENFORCED: ${reason ?? 'no reason was given'}; rules stay pending`;
   const where = namespace === undefined ? 'on this machine' : `in the network namespace ${namespace}`;
   return `in the kernel, ${where}`;
+}
+
+/** Whether it answers is not known yet: the control plane waits for it as long as it takes. */
+function speakerText({ gobgp, bgpExabgp }: Config): string | undefined {
+  const told = 'flowrules are announced through it; how it does: GET /v1/operator/speaker';
+  if (gobgp !== undefined) return `gobgpd at ${gobgp} (${told})`;
+  return bgpExabgp === undefined ? undefined : `ExaBGP by \`levee exabgp\` at ${bgpExabgp} (${told})`;
 }
 
 function flowsText({ listen, refused }: Flows): string {
