@@ -77,8 +77,9 @@ export const detectionOperations: readonly Operation[] = [
     path: `${policyPath}/{uuid}`,
     summary: 'Change a detection policy',
     description:
-      'What is absent stays; `thresholds` are replaced whole. Attacks that go on are judged by it from then on; measures that ' +
-      'were taken stay.',
+      'What is absent stays; `thresholds` are replaced whole. Attacks that go on are judged by it from then on, and within a second ' +
+      'measures that stand are changed, made or taken back as it has it, by what was told of each attack last, whether or not a ' +
+      'detector is there. Of attacks that have ended, what it allows no more is taken back.',
     access: 'write',
     params: uuidParams,
     body: policyChange,
@@ -92,7 +93,7 @@ export const detectionOperations: readonly Operation[] = [
     method: 'DELETE',
     path: `${policyPath}/{uuid}`,
     summary: 'Remove a detection policy',
-    description: 'The next wider one is in force from then on.',
+    description: 'The next wider one is in force from then on, for measures that stand too, within a second.',
     access: 'write',
     params: uuidParams,
     answer: removedDetection,

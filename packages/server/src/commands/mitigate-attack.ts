@@ -112,7 +112,7 @@ export async function mitigateAttack(
   if (isBudgeted || purposes.length > 0) {
     // Whoever takes the turn may have to lock rows of others: it comes before any row of a flowrule.
     if (isBudgeted) await executor.rows(budgetTurn, []);
-    current = await lockStandingMeasures(executor, attack);
+    if (purposes.length > 0) current = await lockStandingMeasures(executor, attack);
     const again: MitigationGround = {
       ...ground,
       standing: current,

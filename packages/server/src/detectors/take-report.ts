@@ -2,7 +2,7 @@
  * Stores what a detector reports: each attack in a transaction of its own, so that one that cannot be recorded stops no
  * other, be it by a mistake of ours; then its figures and what is usual. Answers when everything is committed.
  */
-import type { DetectorReportAnswer, ExporterStatus } from '@levee/contract/detector.ts';
+import type { DetectedAttack, DetectorReportAnswer, ExporterStatus } from '@levee/contract/detector.ts';
 import type pg from 'pg';
 import { transact } from '../commands/executor.ts';
 import { defaultMitigation, type MitigationSettings } from '../commands/mitigate-attack.ts';
@@ -17,6 +17,9 @@ export interface TakenReport {
   readonly wrote: boolean;
 }
 
+/** Attacks that are recorded at once: most of their time is the way to the database and back. */
+const LANES = 4;
+
 /** Throws when the database is away or another transaction wins again and again: all of it is told again. */
 export async function takeReport(
   pool: pg.Pool,
@@ -26,10 +29,10 @@ export async function takeReport(
   mitigation: MitigationSettings = defaultMitigation,
 ): Promise<TakenReport> {
   const refused = [...faults.refused];
-  for (const attack of report.attacks) {
+  const record = async (attack: DetectedAttack): Promise<void> => {
     try {
       const outcome = await transact(pool, (executor) => recordDetectedAttack(executor, attack, now, mitigation));
-      if (outcome.ok) continue;
+      if (outcome.ok) return;
       const { code, details } = outcome.failure;
       refused.push({ id: attack.id, message: details.map(({ message }) => message).join(' ') || code });
     } catch (error) {
@@ -37,7 +40,16 @@ export async function takeReport(
       mitigation.logError?.(error, `an attack on ${attack.dst} that a detector told of cannot be recorded`);
       refused.push({ id: attack.id, message: 'The service failed on this attack; its log tells why.' });
     }
-  }
+  };
+  // What is told of one attack stays in its order.
+  const told = [...Map.groupBy(report.attacks, ({ id }) => id).values()];
+  const lane = async (): Promise<void> => {
+    for (let next = told.shift(); next !== undefined; next = told.shift()) {
+      for (const attack of next) await record(attack);
+    }
+  };
+  const lanes = await Promise.allSettled(Array.from({ length: Math.min(LANES, told.length) }, lane));
+  for (const each of lanes) if (each.status === 'rejected') throw each.reason;
   if (report.baselines !== undefined) await saveBaselines(pool, report.baselines);
   if (report.exporters !== undefined) await saveFigures(pool, detectorUuid, report, report.exporters);
   return { answer: { ...faults, refused }, wrote: report.attacks.length > 0 };
