@@ -620,6 +620,44 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "origin": "operator",
     "attack_uuid": "01890a5d-ac96-774b-bcce-b302099aa013"
   },
+  "listAllAttacks": [
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa005",
+      "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "dst": "203.0.113.7",
+      "state": "ongoing",
+      "source": "scrubbing-centre",
+      "external_id": "incident-4711",
+      "vectors": [
+        "udp-amplification-dns"
+      ],
+      "started_at": "2025-04-13T03:00:00.000Z",
+      "last_reported_at": "2026-01-31T12:00:00.000Z",
+      "peak_pps": 1250000,
+      "peak_bps": 9800000000,
+      "mitigation": "observe",
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z"
+    },
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa006",
+      "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "dst": "203.0.113.7",
+      "state": "ongoing",
+      "source": "fastnetmon",
+      "external_id": "7d4f0d52-9c0b-4b53-8d7a-2f5f8f5c1b11",
+      "vectors": [
+        "udp"
+      ],
+      "started_at": "2026-01-31T12:00:00.000Z",
+      "last_reported_at": "2026-01-31T12:00:00.000Z",
+      "peak_pps": 812000,
+      "peak_bps": 5120000000,
+      "mitigation": "observe",
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z"
+    }
+  ],
   "listAllFlowrules": [
     {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa012",
@@ -643,13 +681,14 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa016",
       "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "state": "proposed",
-      "state_reason": "The policy stops at the edge: nothing is announced.",
+      "state_reason": "No BGP speaker is configured: the rule is shown and announced nowhere.",
       "dst": "203.0.113.7",
       "components": {
         "protocol": "udp",
         "fragment": "is-fragment"
       },
-      "action": "discard",
+      "action": "rate-limit",
+      "ratelimit": 12000000,
       "expires_at": "2026-01-31T13:00:00.000Z",
       "applied": [],
       "created_at": "2026-01-31T12:00:00.000Z",
@@ -664,6 +703,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "account_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "name": "test",
       "read_only": false,
+      "last_used_at": "2026-01-31T12:00:00.000Z",
       "created_at": "2026-01-31T12:00:00.000Z"
     },
     {
@@ -688,7 +728,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "vectors": [
         "udp-amplification-dns"
       ],
-      "started_at": "2025-04-13T04:00:00.000Z",
+      "started_at": "2025-04-13T03:00:00.000Z",
       "last_reported_at": "2026-01-31T12:00:00.000Z",
       "peak_pps": 1250000,
       "peak_bps": 9800000000,
@@ -989,13 +1029,14 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa016",
       "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "state": "proposed",
-      "state_reason": "The policy stops at the edge: nothing is announced.",
+      "state_reason": "No BGP speaker is configured: the rule is shown and announced nowhere.",
       "dst": "203.0.113.7",
       "components": {
         "protocol": "udp",
         "fragment": "is-fragment"
       },
-      "action": "discard",
+      "action": "rate-limit",
+      "ratelimit": 12000000,
       "expires_at": "2026-01-31T13:00:00.000Z",
       "applied": [],
       "created_at": "2026-01-31T12:00:00.000Z",
@@ -1022,7 +1063,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "vectors": [
         "udp-amplification-dns"
       ],
-      "started_at": "2025-04-13T04:00:00.000Z",
+      "started_at": "2025-04-13T03:00:00.000Z",
       "last_reported_at": "2026-01-31T12:00:00.000Z",
       "peak_pps": 1250000,
       "peak_bps": 9800000000,
@@ -1233,13 +1274,14 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa016",
       "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "state": "proposed",
-      "state_reason": "The policy stops at the edge: nothing is announced.",
+      "state_reason": "No BGP speaker is configured: the rule is shown and announced nowhere.",
       "dst": "203.0.113.7",
       "components": {
         "protocol": "udp",
         "fragment": "is-fragment"
       },
-      "action": "discard",
+      "action": "rate-limit",
+      "ratelimit": 12000000,
       "expires_at": "2026-01-31T13:00:00.000Z",
       "applied": [],
       "created_at": "2026-01-31T12:00:00.000Z",
@@ -1457,7 +1499,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa036",
       "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00f",
       "event": "attack.changed",
-      "event_id": "5f0c3a9e-24",
+      "event_id": "5f0c3a9e-26",
       "state": "pending",
       "created_at": "2026-01-31T12:00:00.000Z",
       "next_attempt_at": "2026-01-31T12:00:00.000Z",
@@ -1466,8 +1508,8 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa037",
       "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00f",
-      "event": "firewall_rule.active",
-      "event_id": "5f0c3a9e-23",
+      "event": "flowrule.proposed",
+      "event_id": "5f0c3a9e-25",
       "state": "pending",
       "created_at": "2026-01-31T12:00:00.000Z",
       "next_attempt_at": "2026-01-31T12:00:00.000Z",
@@ -1493,26 +1535,23 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   ],
   "previewFirewallRule": {
     "dst": "203.0.113.7",
-    "samples": 3,
-    "packets": 48,
-    "held": 3,
-    "since": "2026-01-31T12:00:00.000Z",
-    "until": "2026-01-31T12:00:00.000Z",
-    "matched": 3,
-    "matched_packets": 48,
-    "matched_share": 1,
+    "samples": 0,
+    "packets": 0,
+    "held": 0,
+    "reason": {
+      "code": "no_samples",
+      "message": "No packet to 203.0.113.7 was sampled within the last 15 minutes, or since you hold it: there was no traffic, or none of the exporters sends packets' headers."
+    },
+    "matched": 0,
+    "matched_packets": 0,
+    "matched_share": 0,
     "undecided": 0,
     "undecided_packets": 0,
-    "of": {
-      "accept": {
-        "samples": 3,
-        "packets": 48
-      }
-    },
+    "of": {},
     "changes": {
       "newly_discarded": {
-        "samples": 3,
-        "packets": 48
+        "samples": 0,
+        "packets": 0
       },
       "newly_accepted": {
         "samples": 0,
@@ -1523,47 +1562,50 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
         "packets": 0
       }
     },
-    "examples": [
-      {
-        "at": "2026-01-31T12:00:00.000Z",
-        "src": "198.51.100.11",
-        "dst": "203.0.113.7",
-        "protocol": "udp",
-        "port": {
-          "src": 53,
-          "dst": 40000
-        },
-        "length": 1400,
-        "scale": 16,
-        "verdict": "accept"
-      },
-      {
-        "at": "2026-01-31T12:00:00.000Z",
-        "src": "198.51.100.10",
-        "dst": "203.0.113.7",
-        "protocol": "udp",
-        "port": {
-          "src": 53,
-          "dst": 40000
-        },
-        "length": 1400,
-        "scale": 16,
-        "verdict": "accept"
-      }
-    ],
-    "top_sources": [
-      {
-        "source": "198.51.100.10",
-        "packets": 16,
-        "share": 0.3333333333333333
-      },
-      {
-        "source": "198.51.100.11",
-        "packets": 16,
-        "share": 0.3333333333333333
-      }
-    ]
+    "examples": [],
+    "top_sources": []
   },
+  "readAnyAttack": [
+    {
+      "uuid": "01890a5d-ac96-774b-bcce-b302099aa005",
+      "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
+      "dst": "203.0.113.7",
+      "state": "ongoing",
+      "source": "scrubbing-centre",
+      "external_id": "incident-4711",
+      "vectors": [
+        "udp-amplification-dns"
+      ],
+      "started_at": "2025-04-13T03:00:00.000Z",
+      "last_reported_at": "2026-01-31T12:00:00.000Z",
+      "peak_pps": 1250000,
+      "peak_bps": 9800000000,
+      "mitigation": "observe",
+      "created_at": "2026-01-31T12:00:00.000Z",
+      "updated_at": "2026-01-31T12:00:00.000Z",
+      "top_sources": [
+        {
+          "source": "198.51.100.9",
+          "share": 0.4
+        }
+      ],
+      "samples": [
+        {
+          "at": "2025-04-13T03:00:00.000Z",
+          "pps": 1250000,
+          "bps": 9800000000
+        }
+      ],
+      "flowrules": [],
+      "timeline": [],
+      "packet_samples": [],
+      "measures": {
+        "flowrules": [],
+        "firewall_rules": [],
+        "notes": []
+      }
+    }
+  ],
   "readAttack": [
     {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa013",
@@ -1582,7 +1624,8 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "mitigation": "edge",
       "timings": {
         "detect_ms": 250,
-        "decide_ms": 12
+        "decide_ms": 12,
+        "enforce_ms": 40
       },
       "created_at": "2026-01-31T12:00:00.000Z",
       "updated_at": "2026-01-31T12:00:00.000Z",
@@ -1773,7 +1816,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
             "uuid": "01890a5d-ac96-774b-bcce-b302099aa016",
             "purpose": "udp-amplification:fragments",
             "state": "proposed",
-            "state_reason": "The policy stops at the edge: nothing is announced."
+            "state_reason": "No BGP speaker is configured: the rule is shown and announced nowhere."
           }
         ],
         "firewall_rules": [
@@ -1948,7 +1991,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "override_accept": false,
     "allow_rtbh": false
   },
-  "readEvents": "retry: 2000\n\nid: 5f0c3a9e-0\n\nid: 5f0c3a9e-1\nevent: attack.started\ndata: {\"id\":\"5f0c3a9e-1\",\"type\":\"attack.started\",\"timestamp\":\"2026-01-31T12:00:00.000Z\",\"data\":{\"uuid\":\"01890a5d-ac96-774b-bcce-b302099aa005\",\"owner_uuid\":\"01890a5d-ac96-774b-bcce-b302099a8057\",\"dst\":\"203.0.113.7\",\"state\":\"ongoing\",\"source\":\"scrubbing-centre\",\"external_id\":\"incident-4711\",\"vectors\":[\"udp-amplification-dns\"],\"started_at\":\"2025-04-13T04:00:00.000Z\",\"last_reported_at\":\"2026-01-31T12:00:00.000Z\",\"peak_pps\":1250000,\"peak_bps\":9800000000,\"mitigation\":\"observe\",\"created_at\":\"2026-01-31T12:00:00.000Z\",\"updated_at\":\"2026-01-31T12:00:00.000Z\"}}\n\n",
+  "readEvents": "retry: 2000\n\nid: 5f0c3a9e-0\n\nid: 5f0c3a9e-1\nevent: attack.started\ndata: {\"id\":\"5f0c3a9e-1\",\"type\":\"attack.started\",\"timestamp\":\"2026-01-31T12:00:00.000Z\",\"data\":{\"uuid\":\"01890a5d-ac96-774b-bcce-b302099aa005\",\"owner_uuid\":\"01890a5d-ac96-774b-bcce-b302099a8057\",\"dst\":\"203.0.113.7\",\"state\":\"ongoing\",\"source\":\"scrubbing-centre\",\"external_id\":\"incident-4711\",\"vectors\":[\"udp-amplification-dns\"],\"started_at\":\"2025-04-13T03:00:00.000Z\",\"last_reported_at\":\"2026-01-31T12:00:00.000Z\",\"peak_pps\":1250000,\"peak_bps\":9800000000,\"mitigation\":\"observe\",\"created_at\":\"2026-01-31T12:00:00.000Z\",\"updated_at\":\"2026-01-31T12:00:00.000Z\"}}\n\n",
   "readExporter": {
     "uuid": "01890a5d-ac96-774b-bcce-b302099aa008",
     "name": "edge1",
@@ -2206,7 +2249,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
     "vectors": [
       "udp-amplification-dns"
     ],
-    "started_at": "2025-04-13T04:00:00.000Z",
+    "started_at": "2025-04-13T03:00:00.000Z",
     "last_reported_at": "2026-01-31T12:00:00.000Z",
     "peak_pps": 1250000,
     "peak_bps": 9800000000,
@@ -2388,6 +2431,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "account_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "name": "test",
       "read_only": false,
+      "last_used_at": "2026-01-31T12:00:00.000Z",
       "created_at": "2026-01-31T12:00:00.000Z"
     }
   },
