@@ -170,17 +170,16 @@ class Socket implements OpenSocket {
 }
 
 export class BatchSockets {
+  /** False: the kernel refused to choose among the sockets of a port by the source's address. */
+  isBySource = true;
   readonly #sockets: Socket[] = [];
   readonly #bufferOctets: number;
+  readonly #sharing: number;
   #polled = block(8);
 
-  /** `bufferOctets`: what each socket asks of the kernel. */
-  constructor(bufferOctets = GENEROUS_BUFFER_OCTETS) {
+  /** `bufferOctets`: what each socket asks of the kernel. `sharing`: how many threads open the same addresses. */
+  constructor(bufferOctets = GENEROUS_BUFFER_OCTETS, sharing = 1) {
     this.#bufferOctets = bufferOctets;
-  }
-
-  /** `sharing`: how many threads open the same addresses. */
-  constructor(sharing = 1) {
     this.#sharing = sharing;
   }
 

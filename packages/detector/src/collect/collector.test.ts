@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { DetectorSettings } from '@levee/contract/detector.ts';
 import { createLocalBus } from '../bus/local.ts';
 import type { DetectorBus, FromCollector } from '../bus/port.ts';
+import { ipfix, set, template, u8, u32 } from '../decode/testing/build.ts';
 import { readDatagrams } from '../decode/testing/datagram-files.ts';
 import { type CollectorOptions, type RunningCollector, startCollector } from './collector.ts';
 import { addReport, expectedRows, type Rows, totalOf } from './testing/expected-rows.ts';
@@ -109,9 +110,44 @@ for (const receive of ['recvmmsg', 'dgram'] as const) {
       );
       assert.ok(own.every(({ slotMs }) => slotMs % 250 === 0));
     }
-    assert.equal(new Set(slots.map((slot) => slot.collector)).size, 2);
+    assert.equal(new Set(slots.map((slot) => slot.collector)).size, receive === 'recvmmsg' ? 2 : 1);
   });
 }
+
+for (const [receive, index] of [
+  ['recvmmsg', 0],
+  ['recvmmsg', 1],
+  ['dgram', 0],
+] as const) {
+  test(`templates of an exporter serve data from any of its ports, whichever workers there are (${receive}, ${index})`, async (t) => {
+    const rig = await start(t, { receive, workers: 2 });
+    await settle(rig, everything);
+    const fields = [
+      [12, 4],
+      [4, 1],
+      [2, 4],
+      [1, 4],
+    ];
+    const data = ipfix([set(256, u8(203, 0, 113, 9), u8(17), u32(1, 100))]);
+    const ports = 24;
+    await send([ipfix([set(2, template(256, fields))])], rig.collector.listening[index]);
+    await until('the template', () => rig.collector.status().exporters.some(({ templates }) => templates > 0));
+    for (let i = 0; i < ports; i++) await send([data], rig.collector.listening[index]);
+    await until('all data', () => totalOf(rig.rows())[0] === ports);
+  });
+}
+
+test('exporters are divided among the workers by their addresses', async (t) => {
+  const rig = await start(t, { workers: 2 });
+  await settle(rig, everything);
+  const exporters = 16;
+  for (let i = 1; i <= exporters; i++) await send(sflow.slice(0, 1), rig.collector.listening[0], `127.0.0.${i}`);
+  await until('all are seen', () => rig.collector.status().exporters.length === exporters);
+  const seen = new Map<string, number>();
+  for (const message of rig.heard)
+    if (message.type === 'status') seen.set(message.collector, message.exporters.filter((e) => e.datagrams > 0).length);
+  assert.deepEqual([seen.size, Math.min(...seen.values()) >= 4], [2, true]);
+});
 
 test('an exporter whose settings change at run time counts by the new ones', async (t) => {
   const rig = await start(t, {});

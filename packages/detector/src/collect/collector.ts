@@ -78,6 +78,7 @@ export async function startCollector(options: CollectorOptions): Promise<Running
     const handle = new WorkerHandle({
       name: `${run}.${i}`,
       listen,
+      sharing: count,
       sampleOctets: Math.floor(sampleOctets / count),
       receive,
       log,
@@ -87,6 +88,11 @@ export async function startCollector(options: CollectorOptions): Promise<Running
     handles.push(handle);
     // One after the other: with port 0 the others take the port that the first was given.
     await handle.start();
+    if (count > 1 && handle.listening?.isBySource === false) {
+      // Among several an exporter's templates might come to one and its data to another.
+      log.warn({}, 'one worker receives alone, as exporters cannot be divided by their addresses here');
+      break;
+    }
     listen = listen.map((address, index) => handle.listening?.open[index]?.address ?? address);
   }
 
@@ -95,7 +101,10 @@ export async function startCollector(options: CollectorOptions): Promise<Running
     return [...new Set(texts.filter((each) => each !== undefined).map(({ address }) => addressOfListening(address)))];
   };
   const started = listening();
-  log.info({ listening: started, workers: count, receive: handles[0]?.listening?.receive }, 'collector listens');
+  log.info(
+    { listening: started, workers: handles.length, receive: handles[0]?.listening?.receive },
+    'collector listens',
+  );
   return {
     listening: started,
     status: () => ({

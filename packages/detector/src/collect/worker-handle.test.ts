@@ -11,6 +11,7 @@ test('a worker that falls silent is ended and another receives on the same addre
   const handle = new WorkerHandle({
     name: 'test',
     listen: [{ host: '127.0.0.1', port: 0 }],
+    sharing: 1,
     sampleOctets: 1 << 20,
     receive: 'auto',
     log: { info: log, warn: log },

@@ -14,6 +14,8 @@ export interface WorkerHandleOptions {
   /** Of each life, with its number behind it. */
   readonly name: string;
   readonly listen: readonly ListenAddress[];
+  /** How many workers listen on the same addresses. */
+  readonly sharing: number;
   readonly sampleOctets: number;
   readonly receive: WorkerOrder['receive'];
   readonly log: CollectorLog;
@@ -73,8 +75,15 @@ export class WorkerHandle {
   start(): Promise<void> {
     return new Promise((resolve) => {
       const { port1, port2 } = new MessageChannel();
-      const { sampleOctets, receive, log } = this.#options;
-      const order: WorkerOrder = { collector: this.#name, listen: this.#listen, sampleOctets, receive, port: port2 };
+      const { sharing, sampleOctets, receive, log } = this.#options;
+      const order: WorkerOrder = {
+        collector: this.#name,
+        listen: this.#listen,
+        sharing,
+        sampleOctets,
+        receive,
+        port: port2,
+      };
       const worker = new Worker(new URL('./worker.ts', import.meta.url), { workerData: order, transferList: [port2] });
       this.#worker = worker;
       this.#port = port1;

@@ -6,6 +6,8 @@ import type { ListenAddress, OpenSocket, RefusedAddress } from './receive-port.t
 export interface WorkerOrder {
   readonly collector: string;
   readonly listen: readonly ListenAddress[];
+  /** How many workers listen on the same addresses. */
+  readonly sharing: number;
   readonly sampleOctets: number;
   /** `auto`: recvmmsg where the FFI works. */
   readonly receive: 'auto' | 'recvmmsg' | 'dgram';
@@ -16,6 +18,8 @@ export interface WorkerOrder {
 export interface WorkerListening {
   readonly type: 'listening';
   readonly receive: 'recvmmsg' | 'dgram';
+  /** Datagrams of one source all come to one worker, whatever port they are sent from. */
+  readonly isBySource: boolean;
   /** As many as in the order, in its order, with their real ports; undefined where refused. */
   readonly open: readonly (OpenSocket | undefined)[];
   readonly refused: readonly RefusedAddress[];

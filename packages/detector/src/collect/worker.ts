@@ -58,13 +58,13 @@ function* attempts(): Generator<[number, ListenAddress]> {
   for (const [index, address] of listen.entries()) if (opened[index] === undefined) yield [index, address];
 }
 
-function tell(receive: 'recvmmsg' | 'dgram'): void {
+function tell(receive: 'recvmmsg' | 'dgram', isBySource: boolean): void {
   const open = opened.map((socket) => {
     if (socket === undefined) return undefined;
     const { address, receiveBufferOctets, inode, descriptor } = socket;
     return { address, receiveBufferOctets, inode, descriptor };
   });
-  send({ type: 'listening', receive, open, refused });
+  send({ type: 'listening', receive, isBySource, open, refused });
 }
 
 type Batches = import('./batch-sockets.ts').BatchSockets;
@@ -73,7 +73,7 @@ async function openBatches(): Promise<Batches | undefined> {
   if (order.receive === 'dgram') return undefined;
   try {
     const { BatchSockets } = await import('./batch-sockets.ts');
-    return new BatchSockets();
+    return new BatchSockets(undefined, order.sharing);
   } catch (error) {
     send({
       type: 'warning',
@@ -109,7 +109,7 @@ function receiveBatches(sockets: Batches): void {
       isFirst || failed.length !== refused.length || opened.filter((socket) => socket !== undefined).length !== before;
     isFirst = false;
     refused = failed;
-    if (isNews) tell('recvmmsg');
+    if (isNews) tell('recvmmsg', sockets.isBySource);
   };
   listenOnAll();
   collecting.tick(clock.nowMs);
@@ -197,7 +197,7 @@ async function receiveEvents(): Promise<void> {
       else failed.push(problem);
     }
     refused = failed;
-    tell('dgram');
+    tell('dgram', false);
   };
   await listenOnAll();
   const timers = [
