@@ -144,6 +144,8 @@ async function followWhole(
   const holding = await executor.rows<{ uuid: string }>(stillStatement, [whole.dst, owners]);
   const still = new Set(holding.map(({ uuid }) => uuid));
   for (const part of parts) {
+    // Long ended for its holder: what goes on is elsewhere, until a report tells of it again.
+    if (part.end_reason === 'silent') continue;
     const news = Math.max(part.started_ms, part.news_ms ?? part.started_ms);
     const end = still.has(part.owner_uuid)
       ? endOf(whole, part.started_ms)

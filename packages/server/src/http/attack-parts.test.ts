@@ -133,6 +133,12 @@ test('each user whose addresses are attacked in a subnet sees its own share, and
     timeline: [],
     packet_samples: [],
   });
+  // Events follow these entries: one of the start, one of the end, and the repeated report made none.
+  const { rows } = await api.database.pool.query(
+    `select count(*)::int as entries from change where kind = 'attack' and object_uuid = $1`,
+    [mine.uuid],
+  );
+  assert.equal(rows[0].entries, 2);
   for (const who of [first, second_]) {
     const [part] = await list(who, '?state=ended');
     assert.deepEqual([part?.end_reason, part?.ended_at], ['reported', new Date(began + 2_000).toISOString()]);
