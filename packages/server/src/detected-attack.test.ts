@@ -113,3 +113,45 @@ test('a preview asks the detector on its stream, and takes what it sends back', 
   const { samples, matched, matched_packets, held } = await answer;
   assert.deepEqual([samples, matched, matched_packets, held], [1, 1, 16, 2]);
 });
+
+test("the operator's word reaches measures that stand within a second, and an event tells of a flowrule as it went", async (context) => {
+  const now = Date.now();
+  const place = '203.0.113.90';
+  const { uuid } = await call('POST', '/operator/detection-policy', operator, {
+    scope: place,
+    mitigation: 'edge',
+    mitigation_hold_s: 0,
+  });
+  const attack = detectedAttack(place, now - 300, { measured: { at_ms: now, pps: 48_000, bps: 537_600_000 } });
+  await sendReport(server.address, detector, reportOf([attack]));
+  // biome-ignore lint/suspicious/noExplicitAny: an answer.
+  const standing = async (kind: string): Promise<any[]> =>
+    (await call('GET', `/${kind}?dst=${place}`, provider)).filter(
+      ({ state }: { state: string }) => state !== 'marked_for_deletion',
+    );
+  assert.equal((await standing('firewall/rule')).length, 1);
+  const braked = performance.now();
+  await call('PATCH', `/operator/detection-policy/${uuid}`, operator, { mitigation: 'observe' });
+  await waitUntil(async () => (await standing('firewall/rule')).length === 0, 'the rule to go');
+  const took = performance.now() - braked;
+  context.diagnostic(`policy → rule marked: ${took.toFixed(0)} ms`);
+  assert.ok(took < 2_000, `${took} ms`);
+
+  const [flowrule] = await standing('flowrule');
+  const endedMs = Date.now();
+  await sendReport(
+    server.address,
+    detector,
+    reportOf([{ ...attack, phase: 'ended', ended_ms: endedMs }], { sequence: 1 }),
+  );
+  const { pool } = server.database;
+  const gone = async () =>
+    (
+      await pool.query(
+        `select data->>'expires_at' as expires_at from event where name = 'flowrule.deleted' and object_uuid = $1`,
+        [flowrule.uuid],
+      )
+    ).rows;
+  await waitUntil(async () => (await gone()).length === 1, 'the flowrule to be told as gone');
+  assert.deepEqual(await gone(), [{ expires_at: new Date(endedMs).toISOString() }]);
+});
