@@ -10,6 +10,9 @@ export const LEAST_SAMPLES = 4;
 /** So long after a vector was told of it is decided about, looked at or not. A detector has its samples in half of it. */
 export const UNSEEN_MILLISECONDS = 1_000;
 
+/** What is done about the others is the same whatever their packets look like. */
+const byLook: readonly string[] = ['udp-amplification', 'icmp', 'ip-fragment', 'udp-other', 'ip-other'];
+
 export interface Sight {
   readonly seen: readonly VectorProfile[];
   /** Nothing stands against them, and nothing is made yet. */
@@ -18,11 +21,16 @@ export interface Sight {
 
 /**
  * `purposes`: of what stands. What has measures keeps them while it is not seen: they were made when it was. `isOver`: there
- * was time enough to see something.
+ * was time enough to see something. `isSubnet`: which addresses are attacked has to be seen as well.
  */
-export function sightOf(profiles: readonly VectorProfile[], purposes: readonly string[], isOver: boolean): Sight {
+export function sightOf(
+  profiles: readonly VectorProfile[],
+  purposes: readonly string[],
+  { isOver, isSubnet }: { readonly isOver: boolean; readonly isSubnet: boolean },
+): Sight {
   const known = new Set(purposes.map(vectorOfPurpose));
-  const isSeen = ({ samples }: VectorProfile) => samples >= LEAST_SAMPLES;
+  const isSeen = ({ vector, samples }: VectorProfile) =>
+    samples >= LEAST_SAMPLES || (!isSubnet && !byLook.includes(vector));
   const awaited = profiles.filter((profile) => !isSeen(profile) && !known.has(profile.vector));
   return isOver
     ? { seen: profiles.filter((profile) => isSeen(profile) || awaited.includes(profile)), awaited: [] }

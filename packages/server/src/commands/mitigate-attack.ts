@@ -9,6 +9,7 @@
 import { mitigationHoldSeconds, REMEMBERED_SECONDS } from '@levee/core/mitigation/hold.ts';
 import { type Mitigation, mitigations, vectorOfPurpose } from '@levee/core/mitigation/measure.ts';
 import { sightOf, UNSEEN_MILLISECONDS } from '@levee/core/mitigation/seen.ts';
+import { familyBits } from '@levee/core/net/prefix.ts';
 import { prefixFromTrusted } from '@levee/core/net/prefix-text.ts';
 import { budgetTurn } from '../store/budget-turn.ts';
 import type { AttackDetails, AttackRow } from './attack-row.ts';
@@ -86,13 +87,15 @@ export async function mitigateAttack(
   const state = await readState(executor, attack.uuid);
   const standing = await loadStandingMeasures(executor, attack);
   const purposes = [...standing.routes, ...standing.rules].map(({ purpose }) => purpose);
-  const { seen, awaited } = sightOf(told.profile, purposes, review?.isOver === true);
+  const dst = prefixFromTrusted(attack.dst);
+  const isSubnet = dst.length < familyBits(dst.family);
+  const { seen, awaited } = sightOf(told.profile, purposes, { isOver: review?.isOver === true, isSubnet });
   if (awaited.length > 0) await executor.rows(awaitStatement, [attack.uuid, UNSEEN_MILLISECONDS]);
   const ground = {
     attack,
     told: { ...told, profile: [...seen] },
     policies,
-    owners: await findOwnersPlace(executor, attack, widestLengths[prefixFromTrusted(attack.dst).family]),
+    owners: await findOwnersPlace(executor, attack, widestLengths[dst.family]),
     isWaived: await loadWaived(executor, attack.uuid),
   };
   let current = standing;
