@@ -68,7 +68,11 @@ test('the lines of the README work as they stand', async () => {
   const noLab = labObstacle() !== undefined;
   using path = noLab ? undefined : new RouterPath({ protectedPrefixes: ['203.0.113.0/24'], label: 'readme' });
   const edge = path === undefined ? { LEVEE_EDGE_DRIVER: 'dry' } : { LEVEE_EDGE_NETNS: path.router.name };
-  const local = { LEVEE_DNS_LISTEN: '127.0.0.1:0', LEVEE_FLOW_LISTEN: '127.0.0.1:0', LEVEE_DNS_RESOLVERS: '127.0.0.1:9' };
+  const local = {
+    LEVEE_DNS_LISTEN: '127.0.0.1:0',
+    LEVEE_FLOW_LISTEN: '127.0.0.1:0',
+    LEVEE_DNS_RESOLVERS: '127.0.0.1:9',
+  };
   const folder = mkdtempSync(join(tmpdir(), `levee-readme-${process.pid}-`));
   const levee = await RunningLevee.start({ environment: { ...edge, ...local } });
   try {

@@ -41,7 +41,8 @@ const serverFolders: Record<string, readonly string[]> = {
   events: ['store', 'agents'],
   // Sinks of the change log that are no routers: DNS servers, webhooks, BGP speakers.
   backends: ['store', 'events'],
-  sweep: ['store'],
+  // What is due without anybody asking may be a command's to do: measures looked at again.
+  sweep: ['commands', 'store'],
   store: [],
   '.': ['http', 'commands', 'agents', 'detectors', 'events', 'backends', 'sweep', 'store'],
 };
