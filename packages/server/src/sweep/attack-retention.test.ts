@@ -32,7 +32,11 @@ async function seedAttack(age: number, ended: number | null, packets: number): P
         case when $4::int is not null then 'reported' end, now(), now(), now(), position from drawn`,
     [uuid, provider.uuid, age, ended],
   );
-  await query(`insert into attack_evidence values ($1, now(), 1, 1, 1, '[]', '[]', $2)`, [uuid, packets + 1]);
+  await query(
+    `insert into attack_evidence (attack_uuid, measured_at, packets, bytes, sampled, profile, entries, kept)
+      values ($1, now(), 1, 1, 1, '[]', '[]', $2)`,
+    [uuid, packets + 1],
+  );
   await query(`insert into attack_timeline values ($1, 1, now(), 1, 1, '{}')`, [uuid]);
   await query(`insert into attack_sample (attack_uuid, at, pps) values ($1, now(), 1)`, [uuid]);
   await query(
