@@ -6,6 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Database } from '../store/database.ts';
+import { leadLocksOn } from '../store/lead-locks.ts';
 import { endsWithin } from './ends-within.ts';
 
 export interface Lead {
@@ -30,7 +31,7 @@ export interface ElectionOptions {
   readonly log?: (message: string) => void;
 }
 
-const LOCK = `select pg_try_advisory_lock(hashtextextended('levee events', 0)) as taken`;
+const LEAD = 'levee events';
 /** Not waited for inside a statement: that would hold back vacuum for as long as the leader lives. */
 const ASK_MILLISECONDS = 1_000;
 const ANSWER_MILLISECONDS = 15_000;
@@ -53,7 +54,7 @@ export function startElection(database: Pick<Database, 'connect'>, options: Elec
   let leads = false;
 
   async function connect(): Promise<{ client: pg.Client; gone: AbortSignal }> {
-    const client = await database.connect('levee events', ANSWER_MILLISECONDS);
+    const client = await database.connect(LEAD, ANSWER_MILLISECONDS);
     const ended = new AbortController();
     client.on('end', () => ended.abort());
     client.on('notification', ({ channel, payload }) => options.listeners[channel]?.(payload ?? ''));
@@ -94,9 +95,11 @@ export function startElection(database: Pick<Database, 'connect'>, options: Elec
   }
 
   async function askAndLead(client: pg.Client, signal: AbortSignal, well: () => void): Promise<void> {
+    const locks = leadLocksOn(client, { log });
+    let has = false;
     while (!signal.aborted) {
-      const { rows } = await client.query<{ taken: boolean }>(LOCK);
-      if (rows[0]?.taken !== true) {
+      has ||= (await locks.take([LEAD])).length > 0;
+      if (!has) {
         well();
         await delay(options.askEveryMilliseconds ?? ASK_MILLISECONDS, undefined, { signal }).catch(() => {});
         continue;

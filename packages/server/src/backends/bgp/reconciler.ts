@@ -8,9 +8,9 @@ import type { RouteOptions } from '@levee/core/flowspec/bgp-route.ts';
 import type { ChangesSince } from '../../store/change-log.ts';
 import type { ChangeTail } from '../../store/change-tail.ts';
 import type { Database } from '../../store/database.ts';
+import { createHeldLeads } from '../../store/held-leads.ts';
 import type { BgpSpeaker, SpeakerSession, SpeakerTrouble } from './port.ts';
 import { createRouteKeeper, type Kept, type RouteKeeper } from './route-keeper.ts';
-import { createSpeakerLock } from './speaker-lock.ts';
 import { saveStanding } from './speaker-standing.ts';
 
 export interface BgpOptions {
@@ -29,6 +29,7 @@ export interface BgpReconciler {
   stop(): Promise<void>;
 }
 
+const lead = 'bgp_speaker';
 /** How soon a replica takes over from one that died. */
 const lockEveryMilliseconds = 1_000;
 /** While the speaker is away: it has its routes back before its peers are. */
@@ -78,9 +79,13 @@ class Reconciler {
 
   constructor(options: BgpOptions) {
     this.#options = { compareEveryMilliseconds: 30_000, patienceMilliseconds: 1_000, ...options };
-    this.#lock = createSpeakerLock(options.database, () => {
-      this.#leads = false;
-      this.#drop();
+    this.#lock = createHeldLeads(options.database, {
+      name: 'levee bgp',
+      log: options.log,
+      onLost: () => {
+        this.#leads = false;
+        this.#drop();
+      },
     });
     this.#leave = options.tail.subscribe({
       changes: (changes) => this.#heard(changes),
@@ -138,7 +143,7 @@ class Reconciler {
 
   async #round(): Promise<void> {
     if (Date.now() >= this.#lockAt) {
-      const held = await this.#lock.hold();
+      const held = (await this.#lock.hold([lead])).has(lead);
       if (held && !this.#leads) this.#everything = true;
       this.#leads = held;
       this.#lockAt = Date.now() + lockEveryMilliseconds;
@@ -164,7 +169,10 @@ class Reconciler {
       session.close();
       return undefined;
     }
-    const connection = { session, keeper: createRouteKeeper({ pool: database.pool, session, routes }) };
+    const connection = {
+      session,
+      keeper: createRouteKeeper({ pool: database.pool, session, routes, prove: this.#lock.prove }),
+    };
     void session.ended.then((why) => {
       if (this.#connection !== connection) return;
       this.#connection = undefined;

@@ -44,12 +44,14 @@ export interface KeeperOptions {
   readonly pool: Pick<pg.Pool, 'query'>;
   readonly session: SpeakerSession;
   readonly routes: RouteOptions;
+  /** Throws when another replica may lead: awaited before the speaker is told anything. */
+  readonly prove: () => Promise<void>;
 }
 
 /** Flowrules that are noted, announced and noted again at once. */
 const atOnce = 2_000;
 
-export function createRouteKeeper({ pool, session, routes }: KeeperOptions): RouteKeeper {
+export function createRouteKeeper({ pool, session, routes, prove }: KeeperOptions): RouteKeeper {
   let ours = new Map<RouteKey, string>();
   let foreign = new Set<RouteKey>();
 
@@ -82,6 +84,7 @@ export function createRouteKeeper({ pool, session, routes }: KeeperOptions): Rou
     refuse,
   }: RouteDecisions): Promise<{ readonly ok: true } | SpeakerTrouble> {
     if (withdraw.length > 0) {
+      await prove();
       const done = await session.withdraw(withdraw);
       if (!done.ok) return done;
       for (const { key } of withdraw) if (!done.refused.has(key)) ours.delete(key);
@@ -99,6 +102,7 @@ export function createRouteKeeper({ pool, session, routes }: KeeperOptions): Rou
     const taken: RowAt[] = [];
     const refusals: Refusal[] = [];
     if (rows.length === 0) return { ok: true, taken, refusals };
+    await prove();
     const done = await session.announce(rows.map(({ route }) => route));
     if (!done.ok) return done;
     for (const { uuid, position, route } of rows) {

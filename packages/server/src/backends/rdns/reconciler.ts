@@ -9,6 +9,7 @@ import { ZoneIndex } from '@levee/core/rdns/zone-index.ts';
 import type { ChangesSince } from '../../store/change-log.ts';
 import type { ChangeTail } from '../../store/change-tail.ts';
 import type { Database } from '../../store/database.ts';
+import { createHeldLeads } from '../../store/held-leads.ts';
 import type { ZoneSource } from '../dns/zone-source.ts';
 import { createEmbedded } from './embedded.ts';
 import { createEmbeddedZones } from './embedded-zones.ts';
@@ -17,7 +18,6 @@ import { createPowerDns } from './powerdns.ts';
 import { loadPresent, loadStoredZones, removeOrphans, type StoredZone } from './record-store.ts';
 import { createRecordWaiter, type RecordWaiter } from './record-waiter.ts';
 import { createRfc2136 } from './rfc2136.ts';
-import { createZoneLocks } from './zone-locks.ts';
 import { startZoneWorker, type ZoneWorker } from './zone-worker.ts';
 
 export interface RdnsReconciler {
@@ -76,7 +76,11 @@ class Reconciler implements RdnsReconciler {
   constructor(options: RdnsReconcilerOptions) {
     this.#options = options;
     this.#waiter = createRecordWaiter(options.database.pool);
-    this.#locks = createZoneLocks(options.database, () => this.#lockLost());
+    this.#locks = createHeldLeads(options.database, {
+      name: 'levee rdns',
+      log: options.log,
+      onLost: () => this.#lockLost(),
+    });
   }
 
   get zones(): ZoneSource {
@@ -209,9 +213,9 @@ class Reconciler implements RdnsReconciler {
     const outdated = [...this.#workers].filter(([uuid, { settings }]) => kept.get(uuid) !== settings);
     // Before the lock is let go of: never two that write.
     await this.#stopWorkers(outdated.map(([uuid]) => uuid));
-    const held = await this.#locks.hold([...kept.keys()]);
+    const held = await this.#locks.hold([...kept.keys()].map(leadOf));
     for (const zone of wanted) {
-      if (!held.has(zone.uuid) || this.#workers.has(zone.uuid) || this.#stopped) continue;
+      if (!held.has(leadOf(zone.uuid)) || this.#workers.has(zone.uuid) || this.#stopped) continue;
       this.#workers.set(zone.uuid, { settings: settingsText(zone), worker: this.#start(zone) });
     }
   }
@@ -223,6 +227,7 @@ class Reconciler implements RdnsReconciler {
       uuid: stored.uuid,
       zone: reverseZoneFromTrusted(stored.zone),
       server: this.#serverOf(stored),
+      prove: this.#locks.prove,
       committed: () => tail.wake(),
       log,
       ...(compareEveryMilliseconds !== undefined && { compareEveryMilliseconds }),
@@ -256,6 +261,10 @@ class Reconciler implements RdnsReconciler {
     this.#lockDue = true;
     this.#work();
   }
+}
+
+function leadOf(uuid: string): string {
+  return `rdns_zone ${uuid}`;
 }
 
 function settingsText({ zone, driver, settings }: StoredZone): string {

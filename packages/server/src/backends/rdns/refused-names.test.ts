@@ -37,6 +37,7 @@ test('of names that changed while the server was away, exactly those that it ref
     uuid,
     zone: placed,
     server: createRfc2136({ zone, server, tsig: testKey, ttlSeconds: 300 }),
+    prove: async () => {},
     committed: () => {},
     log: () => {},
   });

@@ -45,6 +45,7 @@ async function rig(compareEveryMilliseconds = 600_000, prefix?: string): Promise
       uuid,
       zone: placed,
       server: of,
+      prove: async () => {},
       committed: () => {},
       log: () => {},
       compareEveryMilliseconds,

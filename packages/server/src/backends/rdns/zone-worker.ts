@@ -1,6 +1,6 @@
 /**
  * Keeps one zone's server as the database says: applies what is open, retries what failed, and compares the whole now
- * and then. Runs in one replica at a time (zone-locks.ts). Reads what is desired anew for every message, so that a
+ * and then. Runs in one replica at a time (store/held-leads.ts). Reads what is desired anew for every message, so that a
  * worker that starts in the middle of anything goes on rightly.
  */
 import { parseAddress } from '@levee/core/net/address.ts';
@@ -16,6 +16,8 @@ export interface ZoneWorkerOptions {
   readonly uuid: string;
   readonly zone: ReverseZone;
   readonly server: ZoneServer;
+  /** Throws when another replica may keep the zone: awaited before the server is told anything. */
+  readonly prove: () => Promise<void>;
   /** Something was written to the change log. */
   readonly committed: () => void;
   readonly log: (message: string) => void;
@@ -167,6 +169,8 @@ class Worker {
   /** Says of the records what became of them. */
   async #send(records: readonly OpenRecord[], budget: Budget): Promise<SentRecords | 'trouble'> {
     const { pool, zone, server } = this.#options;
+    await this.#options.prove();
+    if (this.#stopped) return 'trouble';
     const applied = await server.apply(changesOf(zone, records), budget);
     if (this.#stopped) return 'trouble';
     if (!applied.ok) return this.#inTrouble(applied);
