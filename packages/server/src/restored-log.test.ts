@@ -213,7 +213,10 @@ test('after a restore objects of every kind settle, are told of and go, and so d
   await database.pool.query('update flowrule set expires_at = now() where uuid = $1', [flowrule]);
   await sweepOnce(database.pool);
   await waitUntil(() => are({ rdns }, 'marked_for_deletion'), 'what becomes of the record');
-  await waitUntil(() => are({ flowrule }, 'deleted'), 'and of the flowrule');
+  await waitUntil(async () => {
+    await sweepOnce(database.pool);
+    return are({ flowrule }, 'deleted');
+  }, 'and of the flowrule');
 });
 
 test('a log that is only of unknown history keeps its entries and acknowledgements', async () => {
