@@ -653,6 +653,106 @@ test('on a subnet nobody’s narrower policy is overridden, and nobody is limite
   assert.equal((await read(uuid, holder.key)).mitigation, 'flowspec');
 });
 
+/** Nothing is left of the budget, and on a subnet some are attacked. */
+async function giveUp(whole: string, destinations: readonly string[]) {
+  const { rows } = await api.database.pool.query(
+    `select count(*)::int as used from flowrule where held is null and deletion_marked_at is null
+      and fields->>'action' <> 'blackhole'`,
+  );
+  const share = 1 / destinations.length;
+  const profile = [profileOf('udp-other', { destinations: destinations.map((value) => ({ value, share })) })];
+  const detected = detectedAttack(whole, began, { vectors: ['udp-other'], profile });
+  const full = { flowspecBudget: rows[0].used, hasSpeaker: true };
+  let seconds = 0;
+  const again = async () => {
+    seconds += 20;
+    await tell({ ...detected, phase: 'changed' }, new Date(Date.now() + seconds * 1000), full);
+  };
+  const announced = async () =>
+    live(await list('listAllFlowrules', whole, api.operatorKey))
+      .filter(({ state_reason }) => /No BGP speaker/.test(state_reason))
+      .map(({ dst, action }) => [dst, action])
+      .toSorted();
+  await tell(detected, new Date(), full);
+  return { again, announced };
+}
+
+test('a policy for everything or for an account gives up attacked addresses alone, and none whose own policy observes', async () => {
+  for (const [narrower, whole, quiet, attacked, spared] of [
+    ['account', '203.0.112.128/26', '203.0.112.160/27', '203.0.112.130', '203.0.112.170'],
+    ['subnet', '203.0.112.192/26', '203.0.112.224/27', '203.0.112.194', '203.0.112.230'],
+    ['account', '2001:db8:3:4::/64', '2001:db8:3:4::1:0/112', '2001:db8:3:4::7', '2001:db8:3:4::1:7'],
+    ['subnet', '2001:db8:3:5::/64', '2001:db8:3:5::1:0/112', '2001:db8:3:5::7', '2001:db8:3:5::1:7'],
+  ] as const) {
+    const holder = await api.provider([whole]);
+    await policy(holder.uuid, { mitigation: 'rtbh' });
+    const careful = await api.user(holder, [quiet]);
+    const scope = narrower === 'account' ? careful.uuid : quiet;
+    const observing = await policy(scope, { mitigation: 'observe' });
+    const { announced, again } = await giveUp(whole, [attacked, spared]);
+    assert.deepEqual(await announced(), [[attacked, 'blackhole']], `${whole}: ${narrower}`);
+    const edge = [...(await rulesOn(whole, holder.key)), ...(await rulesOn(whole, careful.key))];
+    assert.deepEqual(new Set(live(edge).map(({ dst }) => dst)), new Set([attacked]));
+    await api.call('deleteDetectionPolicy', { uuid: observing }, { key: api.operatorKey });
+    await again();
+    const both = [attacked, spared].toSorted().map((dst) => [dst, 'blackhole']);
+    assert.deepEqual(await announced(), both);
+    const position = await lastPosition();
+    await again();
+    assert.deepEqual(await entriesSince(position), []);
+  }
+});
+
+test('a whole subnet is given up only where a policy names it and none inside says less', async () => {
+  const whole = '198.18.9.0/24';
+  const holder = await api.provider([whole]);
+  const named = await policy(whole, { mitigation: 'rtbh' });
+  const { announced, again } = await giveUp(whole, ['198.18.9.130', '198.18.9.131']);
+  assert.deepEqual(await announced(), [[whole, 'blackhole']]);
+  const inside = await policy('198.18.9.200', { mitigation: 'edge' });
+  await again();
+  assert.deepEqual(
+    (await announced()).map(([dst]) => dst),
+    ['198.18.9.130', '198.18.9.131'],
+  );
+  await api.call('deleteDetectionPolicy', { uuid: inside }, { key: api.operatorKey });
+  await api.call('deleteDetectionPolicy', { uuid: named }, { key: api.operatorKey });
+  await policy(holder.uuid, { mitigation: 'flowspec', allow_rtbh: true });
+  await again();
+  assert.deepEqual(
+    (await announced()).map(([dst]) => dst),
+    ['198.18.9.130', '198.18.9.131'],
+  );
+});
+
+test('beyond the budget no route is widened over a policy that allows less, and one that was gives way', async () => {
+  const around = '198.51.100.32/28';
+  const [first, second] = ['198.51.100.33', '198.51.100.34'] as const;
+  const holder = await api.user(provider, [around]);
+  await policy(around, { mitigation: 'flowspec' });
+  const observing = await policy('198.51.100.40', { mitigation: 'observe' });
+  const { rows } = await api.database.pool.query(
+    `select count(*)::int as used from flowrule where held is null and deletion_marked_at is null
+      and fields->>'action' <> 'blackhole'`,
+  );
+  const settings = { flowspecBudget: rows[0].used + 1, hasSpeaker: true };
+  const gre = (dst: string) => detectedAttack(dst, began, { vectors: ['gre'], profile: [profileOf('gre')] });
+  await tell(gre(first), new Date(), settings);
+  const other = gre(second);
+  await tell(other, new Date(), settings);
+  const routes = async () =>
+    live(await flowrulesOn(around, holder.key))
+      .filter(({ state_reason }) => /No BGP speaker/.test(state_reason))
+      .map(({ dst }) => dst);
+  assert.deepEqual(await routes(), [first]);
+  await api.call('deleteDetectionPolicy', { uuid: observing }, { key: api.operatorKey });
+  await tell({ ...other, phase: 'changed' }, new Date(Date.now() + 20_000), settings);
+  assert.deepEqual(await routes(), [around]);
+  await policy('198.51.100.40', { mitigation: 'observe' });
+  await tell({ ...other, phase: 'changed' }, new Date(Date.now() + 40_000), settings);
+  assert.deepEqual(await routes(), [second]);
+});
+
 test('without a speaker an attack is not said to be announced', async () => {
   const dst = nextAddress();
   await policy(dst, { mitigation: 'flowspec' });

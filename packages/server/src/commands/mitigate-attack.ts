@@ -15,14 +15,7 @@ import { budgetTurn } from '../store/budget-turn.ts';
 import type { AttackDetails, AttackRow } from './attack-row.ts';
 import { type PolicyInForce, policiesInForce } from './detection-policy.ts';
 import type { Executor } from './executor.ts';
-import {
-  type Decision,
-  decideOn,
-  type MitigationGround,
-  settingsOf,
-  type ToldAttack,
-  widestLengths,
-} from './mitigation-places.ts';
+import { type Decision, decideOn, type MitigationGround, type ToldAttack, widestLengths } from './mitigation-places.ts';
 import {
   countRoutes,
   findOwnersPlace,
@@ -32,6 +25,7 @@ import {
   type OwnersPlace,
   type StandingMeasures,
 } from './standing-measures.ts';
+import { settingsOf } from './weakest-policy.ts';
 import {
   endMeasures,
   holdFlowrule,

@@ -4,7 +4,6 @@
  * Writes nothing.
  */
 import type { DetectedAttack } from '@levee/contract/detector.ts';
-import { policyDefaults } from '@levee/contract/schemas/detection.ts';
 import { effectivePolicy } from '@levee/core/detection/policy.ts';
 import { type Vector, vectorNumber, vectors } from '@levee/core/detection/vector.ts';
 import {
@@ -32,9 +31,10 @@ import { familyBits, type Prefix, prefixContains, prefixOf } from '@levee/core/n
 import { formatPrefix, prefixFromTrusted } from '@levee/core/net/prefix-text.ts';
 import { readAcceptingRules } from '../store/accepting-rules.ts';
 import type { AttackRow } from './attack-row.ts';
-import { loadPolicyParts, type PolicyInForce, type PolicySettings, policiesInForce } from './detection-policy.ts';
+import { type PolicyInForce, policiesInForce } from './detection-policy.ts';
 import type { Executor } from './executor.ts';
 import { loadInside, type OwnersPlace, type StandingMeasures } from './standing-measures.ts';
+import { loadParts, policyOf, policyOfWhole, settingsOf, weakestPolicy } from './weakest-policy.ts';
 
 /** What is known of an attack besides its row; `threshold` tells what is usual where the profile does not. */
 export type ToldAttack = Pick<DetectedAttack, 'phase' | 'profile'> & Partial<Pick<DetectedAttack, 'threshold'>>;
@@ -72,41 +72,42 @@ export interface Decision {
   readonly judgedXid: string;
 }
 
-export function settingsOf(policies: readonly PolicyInForce[]): PolicySettings {
-  return policies[0]?.settings ?? policyDefaults;
-}
-
-function policyOf(settings: PolicySettings): MitigationPolicy {
-  return {
-    mitigation: settings.mitigation,
-    overrideAccept: settings.override_accept,
-    allowBlackhole: settings.mitigation === 'rtbh' || (announcesRoutes(settings) && settings.allow_rtbh),
-  };
-}
-
 export async function decideOn(executor: Executor, ground: MitigationGround): Promise<Decision> {
+  const remove = await findTooWide(executor, ground);
+  if (remove.length === 0) return decidePlaces(executor, ground);
+  const routes = ground.standing.routes.filter(({ uuid }) => !remove.includes(uuid));
+  const decision = await decidePlaces(executor, { ...ground, standing: { ...ground.standing, routes } });
+  const settled: Settled = { flowrules: { keep: [], make: [], remove }, edge: { make: [], remove: [] } };
+  return { ...decision, placed: [...decision.placed, { settled, overridesAccept: false }] };
+}
+
+async function decidePlaces(executor: Executor, ground: MitigationGround): Promise<Decision> {
   const { attack, told, policies, routesLeft } = ground;
   const dst = prefixFromTrusted(attack.dst);
   const policy = policyOf(settingsOf(policies));
-  const widening = announcesRoutes(policy) && routesLeft === 0 ? await findWidening(executor, ground, dst) : undefined;
+  const widening =
+    announcesRoutes(policy) && routesLeft === 0 ? await findWidening(executor, ground, dst, policy) : undefined;
   const destinations = [attack.dst, ...(widening === undefined ? [] : [formatPrefix(widening.prefix)])];
   const { rules: accepts, judgedXid } = await readAcceptingRules(executor.client, destinations);
   const profiles = told.profile;
   const common = { accepts, routesLeft };
-  const whole = { ...common, dst, profiles, limitsOf: limitsOf(policies, dst, told), policy, widening };
-  if (dst.length === familyBits(dst.family)) return settleAll(ground, [whole], judgedXid, []);
+  const single = { ...common, dst, profiles, limitsOf: limitsOf(policies, dst, told), policy, widening };
+  if (dst.length === familyBits(dst.family)) return settleAll(ground, [single], judgedXid, []);
 
-  const parts = (await loadPolicyParts(executor, attack.dst)).map(
-    ({ dst: place, isHolders, settings }): Part => ({ dst: place, isHolders, policy: policyOf(settings) }),
-  );
+  const whole = { ...single, policy: policyOfWhole(policies, attack.dst) };
+  const parts = await loadParts(executor, attack.dst);
   const known = knownAddresses(ground.standing, dst);
   const addresses = attackedAddresses(profiles, known);
-  const { held, notes } = holdWhole(ground, whole, parts, addresses.slice(0, MOST_ADDRESSES), known.length > 0);
-  const room = announcesRoutes(held) ? 0 : Math.min(MOST_FLOWRULES, Math.max(1, routesLeft));
+  const isOnFew = areEnough(addresses.slice(0, MOST_ADDRESSES), profiles, known.length > 0 ? STILL_ENOUGH : undefined);
+  const { held, notes } = holdWhole(ground, whole, parts, isOnFew, policy.allowBlackhole);
+  // Blackholes and what is held are none of the budget's.
+  const most = routesLeft === 0 ? MOST_ADDRESSES : Math.min(MOST_FLOWRULES, routesLeft);
+  const room = announcesRoutes(held) ? 0 : most;
   const own = addresses.filter((address) => isBelow(held, policyAt(address, policy, parts))).slice(0, room);
   const cases: MitigationCase[] = [{ ...whole, policy: held }];
   for (const address of own) {
     const inForce = await policiesInForce(executor, address);
+    const theirs = policyOf(settingsOf(inForce));
     const place = prefixFromTrusted(address);
     cases.push({
       accepts,
@@ -114,19 +115,23 @@ export async function decideOn(executor: Executor, ground: MitigationGround): Pr
       dst: place,
       profiles: profilesAt(profiles, address),
       limitsOf: limitsOf(inForce, place, { profile: [] }),
-      policy: policyOf(settingsOf(inForce)),
+      // Of an attack on many, giving up some would help nobody.
+      policy: { ...theirs, allowBlackhole: theirs.allowBlackhole && isOnFew },
     });
   }
   return settleAll(ground, cases, judgedXid, notes);
 }
 
-/** What is let be done for all of the subnet, once its holders and the policies inside it were asked. */
+/**
+ * What is let be done for all of the subnet, once its holders and the policies inside it were asked. `isOnFew`: so few addresses
+ * are attacked that each can have its own measures. `mayGiveUp`: its policy lets addresses be given up.
+ */
 function holdWhole(
   { attack }: MitigationGround,
   whole: MitigationCase,
   parts: readonly Part[],
-  addresses: readonly string[],
-  isApart: boolean,
+  isOnFew: boolean,
+  mayGiveUp: boolean,
 ): { readonly held: MitigationPolicy; readonly notes: readonly MeasureNote[] } {
   const { policy, profiles } = whole;
   const hold = (because: string) => ({
@@ -139,8 +144,14 @@ function holdWhole(
       `The policy for ${narrower.dst} allows less than the one for ${attack.dst}: measures are on attacked addresses, as their own policies have it.`,
     );
   }
-  if (!limitsTogether(decideMeasures(whole), parts)) return { held: policy, notes: [] };
-  if (areEnough(addresses, profiles, isApart ? STILL_ENOUGH : undefined)) {
+  const measures = decideMeasures(whole);
+  if (mayGiveUp && isOnFew && measures.flowrules.some(({ held }) => held?.by === 'budget')) {
+    return hold(
+      `No route is left of the budget, and no policy gives up all of ${attack.dst}: those attacked are given up, as their own policies have it.`,
+    );
+  }
+  if (!limitsTogether(measures, parts)) return { held: policy, notes: [] };
+  if (isOnFew) {
     return hold(
       `A limit on all of ${attack.dst} would be shared by all who hold addresses of it: those attacked have their own.`,
     );
@@ -260,9 +271,32 @@ async function findWidening(
   executor: Executor,
   { attack, owners }: MitigationGround,
   dst: Prefix,
+  policy: MitigationPolicy,
 ): Promise<Widening | undefined> {
   if (owners === undefined || !owners.alone) return undefined;
   const prefix = prefixOf(dst, Math.max(owners.length, Math.min(dst.length, widestLengths[dst.family])));
   if (prefix.length >= dst.length) return undefined;
-  return { prefix, standing: await loadInside(executor, formatPrefix(prefix), attack.uuid) };
+  const text = formatPrefix(prefix);
+  return (await mayCover(executor, text, policy))
+    ? { prefix, standing: await loadInside(executor, text, attack.uuid) }
+    : undefined;
+}
+
+/** A flowrule for one address may be one for all of a subnet: nobody's policy in it allows less. */
+async function mayCover(executor: Executor, subnet: string, policy: MitigationPolicy): Promise<boolean> {
+  const weakest = await weakestPolicy(executor, subnet);
+  return announcesRoutes(weakest) && (weakest.overrideAccept || !policy.overrideAccept);
+}
+
+/** What was widened to a subnet in which somebody allows less by now. */
+async function findTooWide(executor: Executor, { attack, standing, policies }: MitigationGround): Promise<string[]> {
+  const { length } = prefixFromTrusted(attack.dst);
+  const wide = standing.routes.filter(
+    ({ isOwn, released, canonical }) => isOwn && !released && prefixFromTrusted(canonical.dst).length < length,
+  );
+  const tooWide: string[] = [];
+  for (const { uuid, canonical } of wide) {
+    if (!(await mayCover(executor, canonical.dst, policyOf(settingsOf(policies))))) tooWide.push(uuid);
+  }
+  return tooWide;
 }

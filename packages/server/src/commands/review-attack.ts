@@ -6,14 +6,13 @@ import type { DetectedAttack } from '@levee/contract/detector.ts';
 import { announcesRoutes } from '@levee/core/mitigation/decide.ts';
 import { copyEvidence, noteDecision } from './attack-evidence.ts';
 import { type AttackDetails, type AttackRow, attackColumns } from './attack-row.ts';
-import { policiesInForce } from './detection-policy.ts';
 import type { Executor } from './executor.ts';
 import { findHolder, takeTurn } from './known-attacks.ts';
 import { type MitigationSettings, mitigateAttack } from './mitigate-attack.ts';
-import { settingsOf } from './mitigation-places.ts';
 import { done, type Outcome } from './outcome.ts';
 import { recordAttack } from './record-attack.ts';
 import { loadStandingMeasures } from './standing-measures.ts';
+import { weakestPolicy } from './weakest-policy.ts';
 import { removeMeasures } from './write-measures.ts';
 
 /** What was told of it last; null: nothing that measures are decided by. */
@@ -87,13 +86,17 @@ async function presentPart(executor: Executor, row: ReviewedRow, now: Date): Pro
   return part;
 }
 
-/** Of an attack that is over, what is only kept for its coming back: no longer than a policy lets it. */
+/** Of an attack that is over, what is only kept for its coming back: no longer than every policy lets it where it stands. */
 async function takeBack(executor: Executor, attack: AttackRow): Promise<void> {
-  const { mitigation } = settingsOf(await policiesInForce(executor, attack.dst));
-  if (announcesRoutes({ mitigation })) return;
   const { routes, rules } = await loadStandingMeasures(executor, attack);
   const own = routes.filter(({ isOwn, released, held }) => isOwn && !released && held === null);
-  const uuids = (rows: readonly { readonly uuid: string }[]) => rows.map(({ uuid }) => uuid);
-  await removeMeasures(executor, 'flowrule', uuids(own));
-  if (mitigation === 'observe') await removeMeasures(executor, 'firewall_rule', uuids(rules));
+  for (const dst of new Set([...own, ...rules].map(({ canonical }) => canonical.dst))) {
+    const policy = await weakestPolicy(executor, dst);
+    const goes = ({ canonical: { dst: place, action } }: (typeof own)[number]) =>
+      place === dst && (!announcesRoutes(policy) || (action === 'blackhole' && !policy.allowBlackhole));
+    const uuids = (rows: readonly { readonly uuid: string }[]) => rows.map(({ uuid }) => uuid);
+    await removeMeasures(executor, 'flowrule', uuids(own.filter(goes)));
+    if (policy.mitigation !== 'observe') continue;
+    await removeMeasures(executor, 'firewall_rule', uuids(rules.filter(({ canonical }) => canonical.dst === dst)));
+  }
 }
