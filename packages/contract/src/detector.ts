@@ -27,7 +27,7 @@ export interface DetectionPolicySettings {
   uuid: string;
   /** Canonical subnets that it is for: of one prefix or address, all of an account's, or none for the installation's. */
   subnets: string[];
-  /** 0 installation, 1 provider, 2 user, 3 subnet: the higher wins, among subnets the longer. */
+  /** 0 installation, 1 provider, 2 user, 3 subnet: of policies for equally long subnets the higher wins. */
   rank: number;
   /** By vector's name. */
   thresholds: Record<string, RateLimits>;

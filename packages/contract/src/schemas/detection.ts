@@ -100,8 +100,9 @@ const scope = Type.String({
   maxLength: 64,
   description:
     '`installation`; the uuid of a provider or a user, for all of its addresses; or an address or a subnet that lies in ' +
-    "a provider's prefix. Of several policies that are for a destination the narrowest wins: a subnet (the longest), " +
-    'the user, the provider, the installation.',
+    "a provider's prefix. Of several policies that are for a destination the narrowest wins: the one of the longest subnet, " +
+    "its own or, of an account's policy, the account's around the destination; of one length the subnet's, then the user's, " +
+    "then the provider's. The installation's comes last.",
   examples: ['203.0.113.0/28'],
 });
 

@@ -37,13 +37,24 @@ test('the narrowest that says something of a vector holds for it, and of hold an
   assert.equal(index.of(prefixFromTrusted('198.51.100.1')).holdSeconds, 60);
 });
 
-test('a higher rank comes before a longer subnet, and an account without addresses has no say', () => {
+test('the longest subnet comes first, be it its own or its account’s, of one length the higher rank, and an account without addresses has no say', () => {
+  const syns = (pps: number) => ({ thresholds: { 'tcp-syn': { pps } } });
   const index = new PolicyIndex([
-    policy('provider', 1, ['203.0.113.0/28'], { thresholds: { 'tcp-syn': { pps: 1 } } }),
-    policy('user', 2, ['203.0.113.0/24'], { thresholds: { 'tcp-syn': { pps: 2 } } }),
-    policy('nobody', 3, [], { thresholds: { 'tcp-syn': { pps: 3 } } }),
+    policy('everything', 0, [], syns(1)),
+    policy('provider', 1, ['203.0.113.0/24'], syns(2)),
+    policy('around', 3, ['203.0.113.0/25'], syns(3)),
+    policy('user', 2, ['203.0.113.0/28', '203.0.113.128/25', '198.51.100.0/24'], syns(4)),
+    policy('same', 3, ['203.0.113.128/25'], syns(5)),
+    policy('inside', 3, ['203.0.113.8/29'], syns(6)),
+    policy('nobody', 2, [], syns(7)),
   ]);
-  assert.equal(index.of(prefixFromTrusted('203.0.113.7')).thresholds[syn]?.policy, 'user');
+  const at = (dst: string) => index.of(prefixFromTrusted(dst)).thresholds[syn]?.policy;
+  assert.equal(at('203.0.113.7'), 'user');
+  assert.equal(at('203.0.113.8'), 'inside');
+  assert.equal(at('203.0.113.16'), 'around');
+  assert.equal(at('203.0.113.200'), 'same');
+  assert.equal(at('203.0.113.0/24'), 'provider');
+  assert.equal(at('192.0.2.1'), 'everything');
 });
 
 test('what a narrower policy says of one address holds against what a wider one says of a subnet', () => {
@@ -88,7 +99,7 @@ test('what holds is what a walk over all policies finds', () => {
         if (!prefixContains(prefixFromTrusted(text), address) || each.thresholds['tcp-syn'] === undefined) continue;
         const length = ({ subnets: [of = ''] }: typeof each) => prefixFromTrusted(of).length;
         const isBetter =
-          best === undefined || each.rank > best.rank || (each.rank === best.rank && length(each) > length(best));
+          best === undefined || length(each) > length(best) || (length(each) === length(best) && each.rank > best.rank);
         if (isBetter) best = each;
       }
       assert.equal(new PolicyIndex(all).of(address).thresholds[syn]?.policy, best?.uuid ?? 'default');

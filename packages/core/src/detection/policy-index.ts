@@ -1,6 +1,7 @@
 /**
  * Owns the answer to "which policy holds here", for addresses and for subnets: of those that are for the destination the
- * higher rank first, of one rank the longer subnet. Destinations with the same policies have the same object.
+ * one of the longest subnet first, be it its own or its account's; of one length the higher rank. Destinations with the
+ * same policies have the same object.
  */
 import type { DetectionPolicySettings } from '@levee/contract/detector.ts';
 import { familyBits, type Prefix } from '../net/prefix.ts';
@@ -36,7 +37,7 @@ export class PolicyIndex {
   /** Of policies for a part of a subnet nothing holds for the whole. */
   of(destination: Prefix): EffectivePolicy {
     const found = [...this.#everywhere, ...this.#bySubnet.covering(destination).flatMap(({ value }) => value)].sort(
-      (a, b) => b.policy.rank - a.policy.rank || b.length - a.length || (a.policy.uuid < b.policy.uuid ? -1 : 1),
+      (a, b) => b.length - a.length || b.policy.rank - a.policy.rank || (a.policy.uuid < b.policy.uuid ? -1 : 1),
     );
     const name = found.map(({ policy }) => policy.uuid).join();
     let effective = this.#known.get(name);

@@ -168,13 +168,18 @@ export interface PolicyInForce {
   readonly settings: PolicySettings;
 }
 
+/** Of a policy `p`: how long the subnet or the account's prefix is by which it is for `dst`; equal ones by rank. */
+const narrowestFirst = (dst: string) => `coalesce(masklen(p.subnet),
+    (select max(masklen(s.subnet)) from subnet s where s.account_uuid = p.account_uuid and s.subnet >>= ${dst}), 0) desc,
+  ${policyRank} desc`;
+
 const inForceStatement = {
   name: 'policy_in_force',
   text: `select p.uuid::text as uuid, ${policyRank} as rank, ${subnetText('p.subnet')} as subnet, p.settings
     from detection_policy p left join account a on a.uuid = p.account_uuid
     where (p.account_uuid is null and p.subnet is null) or p.subnet >>= $1::cidr
       or exists (select from subnet s where s.account_uuid = p.account_uuid and s.subnet >>= $1::cidr)
-    order by rank desc, masklen(p.subnet) desc nulls last`,
+    order by ${narrowestFirst('$1::cidr')}`,
 };
 
 /** Those that are for all of a destination (canonical), the narrowest first. */
@@ -203,7 +208,7 @@ const partsStatement = {
       select p.settings from detection_policy p left join account a on a.uuid = p.account_uuid
       where (p.account_uuid is null and p.subnet is null) or p.subnet >>= part.subnet
         or exists (select from subnet s where s.account_uuid = p.account_uuid and s.subnet >>= part.subnet)
-      order by ${policyRank} desc, masklen(p.subnet) desc nulls last limit 1
+      order by ${narrowestFirst('part.subnet')} limit 1
     ) narrowest on true
     order by part.subnet`,
 };

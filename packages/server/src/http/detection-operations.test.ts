@@ -92,6 +92,11 @@ test('of the policies for a destination the narrowest says, each vector by itsel
   assert.deepEqual(inside.thresholds.gre, { policy: 'installation', pps: 1_000 });
   assert.equal(inside.thresholds.total.policy, 'default');
   assert.deepEqual([inside.mitigation, inside.hold_s], ['flowspec', 99]);
+  const around = { scope: '203.0.113.0/27', thresholds: { icmp: { pps: 5_000 } }, mitigation: 'edge' };
+  made.push(await create(around));
+  const ofSibling = await effective('203.0.113.17', world.holders.sibling.key);
+  assert.deepEqual([ofSibling.thresholds.icmp.policy, ofSibling.mitigation], ['203.0.113.0/27', 'edge']);
+  // The user's /28 is narrower than a subnet around it.
   const beside = await effective('203.0.113.8');
   assert.deepEqual([beside.thresholds.icmp.policy, beside.mitigation], ['user', 'observe']);
   const ofProvider = await effective(world.addressOf.provider, provider.key);
