@@ -94,9 +94,16 @@ export async function startOwnCollector(config: DetectorConfig): Promise<Collect
 
 /** Of a collector that is away for so long nothing is told any more. */
 const goneMilliseconds = 60_000;
-/** A collector with other settings is told again, at most so often. */
+/** A collector with older settings is told again, at most so often. */
 const repeatMilliseconds = 2_000;
+/**
+ * And all are told again so often whatever they have: those whose settings are of this detector hold to them by it, and those that have
+ * a higher revision take these when nobody tells of theirs any more.
+ */
+const confirmMilliseconds = 20_000;
 const mostExporters = 4_000;
+const isDoubled =
+  'two collectors go by this name, as the state directory of one was copied: what they tell is mixed up; remove collector.name in one of them and start it again';
 
 export function joinCollectors(config: DetectorConfig, host: CollectorsHost): Collectors {
   const { nats, logger } = config;
@@ -107,14 +114,16 @@ export function joinCollectors(config: DetectorConfig, host: CollectorsHost): Co
   const watch = new CollectorWatch();
   const shared = new SharedAttacks();
   let present: DetectorSettings | undefined;
-  let repeatedMs = 0;
+  let toldMs = Number.NEGATIVE_INFINITY;
   const collectors = (): CollectorStatus[] => watch.statuses(Date.now(), goneMilliseconds);
   const tellAttacks = (): void => {
     const ongoing = shared.ongoing((dst) => isIn(seat.share, dst));
     bus.tell({ type: 'attacks', detector, ongoing, ended: shared.ended });
   };
   const tellSettings = (): void => {
-    if (present !== undefined) bus.send({ type: 'settings', settings: present });
+    if (present === undefined) return;
+    toldMs = Date.now();
+    bus.send({ type: 'settings', settings: present });
   };
   bus.onNews((message) => {
     if (message.type === 'attacks') {
@@ -162,7 +171,10 @@ export function joinCollectors(config: DetectorConfig, host: CollectorsHost): Co
       const { unsent, bad } = connection.counts;
       return {
         listen: all.flatMap(({ listening = [] }) => listening).slice(0, 64),
-        refused: all.flatMap(({ collector, refused = [] }) => refused.map(of(collector))).slice(0, 64),
+        refused: [
+          ...watch.doubled(Date.now()).map((name) => of(name)(isDoubled)),
+          ...all.flatMap(({ collector, refused = [] }) => refused.map(of(collector))),
+        ].slice(0, 64),
         receive_buffers: all.map(({ receiveBuffer }) => receiveBuffer).slice(0, 256),
         kernel_drops: sumOf(all, ({ kernelDrops }) => kernelDrops),
         overflow: told({
@@ -186,11 +198,10 @@ export function joinCollectors(config: DetectorConfig, host: CollectorsHost): Co
     heard(status) {
       const now = Date.now();
       watch.heard(status, now);
+      if (present === undefined) return;
       // Told less: it began after the others were told, or the telling was lost.
-      if (present === undefined || status.settingsRevision >= present.revision) return;
-      if (now - repeatedMs < repeatMilliseconds) return;
-      repeatedMs = now;
-      tellSettings();
+      const isBehind = status.settingsRevision < present.revision;
+      if (now - toldMs >= (isBehind ? repeatMilliseconds : confirmMilliseconds)) tellSettings();
     },
     completed: (settings) => shared.with(settings),
     settings(settings) {

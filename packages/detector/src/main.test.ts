@@ -82,6 +82,26 @@ test('without a key it says what to do', async () => {
   await assert.rejects(startDetector(config), /detector\.key.*POST \/v1\/operator\/detector/);
 });
 
+test('a state directory is one process at a time: a second is refused with what to set, and after the first it starts', async () => {
+  const config: DetectorConfig = {
+    ...configOf('http://127.0.0.1:9', 'shared'),
+    role: 'collect',
+    nats: { servers: ['nats://127.0.0.1:9'], name: 'levee' },
+  };
+  const former = await startDetector(config);
+  try {
+    for (const role of ['collect', 'all'] as const)
+      await assert.rejects(
+        startDetector({ ...config, role }),
+        /shared is in use by .*\(process \d+\).*detect\.state_dir/,
+      );
+  } finally {
+    await former.stop();
+  }
+  const next = await startDetector(config);
+  await next.stop();
+});
+
 test('what it receives becomes an attack and figures, and it stops at once', async () => {
   const control = await startControlPlane('the-key');
   const detector = await startDetector(configOf(control.address, 'connected'));

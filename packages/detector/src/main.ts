@@ -3,10 +3,10 @@
  * no attack: whoever detects next takes it over.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DetectorReport, DetectorSettings } from '@levee/contract/detector.ts';
 import { parsePrefix } from '@levee/core/net/prefix-text.ts';
+import { lockDirectory } from '@levee/follow/directory-lock.ts';
 import { parseEndpoints } from '@levee/follow/endpoint.ts';
 import { type Collectors, joinCollectors, startOwnCollector } from './collectors.ts';
 import { type DetectorConfig, type DetectorHandle, keyFileName, REPORT_MILLISECONDS } from './config.ts';
@@ -28,16 +28,29 @@ const REMEMBERED_AFTER_MILLISECONDS = 2_000;
 
 /**
  * Resolves when it receives, or was refused to; neither the control plane nor NATS need be there. Throws an Error with a sentence for the
- * operator when the settings are wrong or there is no key.
+ * operator when the settings are wrong, there is no key, or the state directory is in use.
  */
-export function startDetector(config: DetectorConfig): Promise<DetectorHandle> {
-  return config.role === 'collect' ? startCollectorAlone(config) : startDetecting(config);
+export async function startDetector(config: DetectorConfig): Promise<DetectorHandle> {
+  const { stateDirectory, role } = config;
+  const lock = lockDirectory(stateDirectory, 'detector.lock');
+  if (!lock.ok) {
+    const who = `another collector or detector (process ${lock.holder || 'unknown'})`;
+    throw new Error(`the state directory ${stateDirectory} is in use by ${who}: each needs its own, detect.state_dir`);
+  }
+  try {
+    const handle = await (role === 'collect' ? startCollectorAlone(config) : startDetecting(config));
+    const stop = handle.stop.bind(handle);
+    handle.stop = () => stop().finally(() => lock.release());
+    return handle;
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
 }
 
 async function startDetecting(config: DetectorConfig): Promise<DetectorHandle> {
   const { logger, stateDirectory } = config;
   const endpoints = parseEndpoints(config.controlPlanes);
-  mkdirSync(stateDirectory, { recursive: true, mode: 0o700 });
   const key = config.key ?? readKey(join(stateDirectory, keyFileName));
   const detector = randomUUID();
   // These three know of each other what is there when one of them has something to say.

@@ -3,7 +3,7 @@
  * kept. Knows no control plane.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DetectorSettings } from '@levee/contract/detector.ts';
 import { createNatsCollectorBus } from './bus/nats.ts';
@@ -22,8 +22,8 @@ const staleMilliseconds = 60_000;
 export async function startCollectorAlone(config: DetectorConfig): Promise<DetectorHandle> {
   const { nats, stateDirectory, logger } = config;
   if (nats === undefined) throw new Error('a collector needs a NATS to tell what it counts');
-  mkdirSync(stateDirectory, { recursive: true, mode: 0o700 });
   const name = nameIn(stateDirectory);
+  const run = randomUUID();
   const kept = keepSettings(stateDirectory);
   const connection = openBusConnection(nats, logger.child({ bus: nats.name }));
   const bus = createNatsCollectorBus(connection, nats.name);
@@ -73,7 +73,7 @@ export async function startCollectorAlone(config: DetectorConfig): Promise<Detec
   });
   const tell = (): void => {
     if (connection.connected)
-      bus.send(whole.of(name, present?.revision ?? 0, collector.status(), connection.counts.unsent));
+      bus.send(whole.of(name, run, present?.revision ?? 0, collector.status(), connection.counts.unsent));
   };
   const timer = setInterval(tell, statusMilliseconds);
   return {

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import type { AgentEnforcement } from '@levee/contract/agent.ts';
 import { type Compiler, createCompiler } from '@levee/core/nftables/compiler.ts';
 import { tableName } from '@levee/core/nftables/names.ts';
+import { lockDirectory } from '@levee/follow/directory-lock.ts';
 import { type Endpoint, parseEndpoints } from '@levee/follow/endpoint.ts';
 import { createKeyAlarm } from '@levee/follow/key-alarm.ts';
 import { defaultIntervals, type EdgeConfig, type EdgeIntervals } from './config.ts';
@@ -20,7 +21,6 @@ import { tryFilterKinds, untriedKinds } from './plan/filter-kinds.ts';
 import { ingressObstacle } from './plan/ingress.ts';
 import { createInstaller } from './plan/installer.ts';
 import { createMarks, readMark } from './plan/mark.ts';
-import { lockDirectory } from './state/lock.ts';
 import { openStateStore } from './state/store.ts';
 import { isSamePlace, openTableRecord, type TableRecord, thisPlace } from './state/table-record.ts';
 import { notForwarded, readForwarding } from './status/forwarding.ts';
@@ -59,7 +59,7 @@ export async function startEdge(config: EdgeConfig): Promise<EdgeHandle> {
   const endpoints = parseEndpoints(config.controlPlanes);
   const key = config.key ?? readKey(config.keyFile ?? join(config.stateDirectory, keyFileName));
   const access = await openAccess(config);
-  const lock = lockDirectory(config.stateDirectory);
+  const lock = lockDirectory(config.stateDirectory, 'edge.lock');
   if (!lock.ok) {
     await closeAccess(access.kernel);
     throw new Error(`${config.stateDirectory} is in use by another edge (process ${lock.holder || 'unknown'})`);

@@ -114,6 +114,66 @@ test('a stream begins with hello and tells the settings whole; each change is to
   );
 });
 
+test('a revision of a replica whose clock is ahead is lower than one that another gives later', async (t) => {
+  t.mock.timers.enable({ apis: ['Date'], now: Date.now() + 3_600_000 });
+  const ahead = await startDetectorReplica(api.database);
+  t.after(() => ahead.stop());
+  const streams = [await open(ahead), await open(first)];
+  for (const stream of streams) await waitUntil(() => stream.settings !== undefined, 'settings');
+  t.mock.timers.reset();
+  const former = streams[0]?.settings?.revision ?? assert.fail();
+  const exporter = await byOperator('createExporter', { name: 'later', source: '192.0.2.44' });
+  const isTold = (stream?: DetectorStream) =>
+    stream?.settings?.exporters.some(({ source }) => source === '192.0.2.44') === true;
+  await waitUntil(() => isTold(streams[1]), 'an exporter');
+  assert.ok((streams[1]?.settings?.revision ?? 0) > former);
+  await byOperator('deleteExporter', undefined, { uuid: exporter.uuid });
+  for (const stream of streams) await waitUntil(() => !isTold(stream), 'it is gone');
+});
+
+test('detectors that take over the figures of the same collectors from each other never wait in a circle', async () => {
+  const { key: other } = await byOperator('createDetector', { name: 'crosswise' });
+  const figures = (collector: string): ExporterStatus[] =>
+    ['198.18.0.1', '198.18.0.2'].map((source) => ({
+      collector,
+      source,
+      last_seen_ms: Date.now(),
+      protocols: [],
+      datagrams: 1,
+      records: 1,
+      datagrams_per_second: 0,
+      records_per_second: 0,
+      templates: 0,
+      dropped: {},
+      lost: 0,
+    }));
+  const [one, two] = ['10000000-0000-4000-8000-00000000c0de', '20000000-0000-4000-8000-00000000c0de'] as const;
+  const tell = (a: string, b: string) =>
+    Promise.all([
+      sendReport(first.base, key, reportOf([], { exporters: figures(a) })),
+      sendReport(second.base, other, reportOf([], { exporters: figures(b) })),
+    ]);
+  await tell(one, two);
+  // Both are held where they have some of their rows.
+  const holder = await api.database.pool.connect();
+  try {
+    await holder.query(`begin`);
+    await holder.query(`select from exporter_figures where source = '198.18.0.2' for update`);
+    const crossed = tell(two, one);
+    await waitUntil(async () => {
+      const { rows } = await api.database.pool.query(`select count(*)::int as waiting from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query like '%exporter_figures%'`);
+      return rows[0].waiting === 2;
+    }, 'both wait');
+    await holder.query('commit');
+    for (const { status } of await crossed) assert.equal(status, 200);
+  } finally {
+    await holder.query('rollback');
+    holder.release();
+  }
+  for (const each of [key, other]) await sendReport(first.base, each, reportOf([], { exporters: [] }));
+});
+
 test('an attack is recorded for who holds the address, and told again, on whichever replica, it changes nothing', async () => {
   const attack = synFlood(world.addressOf.user);
   const report = reportOf([attack]);

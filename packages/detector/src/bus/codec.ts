@@ -88,6 +88,7 @@ const packetSample: Shape = {
 const shapes: Readonly<Record<TextType, Shape>> = {
   status: {
     collector: isName,
+    run: isMissingOr(isName),
     settingsRevision: isCount,
     exporters: isUpTo(1_000, (value) => has(value, exporterStatus)),
     receiveBuffer: (value) => has(value, { bytes: isCount, wanted: isCount }),

@@ -70,6 +70,8 @@ export interface SlotProfile {
 export interface CollectorStatus {
   readonly type: 'status';
   readonly collector: string;
+  /** Of this run of a whole collector: two that speak by one name at the same time are known by it. */
+  readonly run?: string;
   /** Of the settings that it goes by; 0: it has none yet. */
   readonly settingsRevision: number;
   readonly exporters: readonly ExporterStatus[];

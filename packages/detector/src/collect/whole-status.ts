@@ -33,6 +33,7 @@ export class WholeStatus {
   /** In the name of the collector. */
   of(
     collector: string,
+    run: string,
     settingsRevision: number,
     { exporters, workers, kernelDrops, listening, refused }: RunningCollectorStatus,
     unsent: number,
@@ -42,6 +43,7 @@ export class WholeStatus {
     return {
       type: 'status',
       collector,
+      run,
       settingsRevision,
       exporters: exporters.slice(0, 1_000),
       receiveBuffer: { bytes: Math.min(first.bytes, ...buffers.map(({ bytes }) => bytes)), wanted: first.wanted },

@@ -13,6 +13,17 @@ const status = (collector: string): CollectorStatus => ({
   overflow: { unknownDatagrams: 0, samples: 0, unspread: 0, unprofiled: 0 },
 });
 
+test('two collectors by one name are told of while both speak; one that began again is not', () => {
+  const watch = new CollectorWatch();
+  const by = (run: string) => ({ ...status('a'), run });
+  for (const [at, run] of ['1', '1', '2', '2', '3'].entries()) watch.heard(by(run), at * 1_000);
+  assert.deepEqual(watch.doubled(5_000), []);
+  for (const [at, run] of ['4', '3', '4'].entries()) watch.heard(by(run), 5_000 + at * 1_000);
+  assert.deepEqual(watch.doubled(8_000), ['a']);
+  watch.heard(by('4'), 17_500);
+  assert.deepEqual(watch.doubled(17_500), []);
+});
+
 test('a collector that falls silent is away until it is back, has said farewell, or a quarter of an hour is over', () => {
   const watch = new CollectorWatch();
   assert.equal(watch.isAnyAway(0), false);

@@ -8,14 +8,37 @@ import type { CollectorStatus } from '../bus/port.ts';
 const silenceMilliseconds = 2_500;
 const waitedForMilliseconds = 15 * 60_000;
 const mostCollectors = 1_024;
+/** Of two by one name each is heard once a second: this long after that they are told of. */
+const doubledMilliseconds = 10_000;
+
+interface Heard {
+  readonly status: CollectorStatus;
+  readonly heardMs: number;
+  readonly formerRun: string | undefined;
+  readonly doubledMs: number | undefined;
+}
 
 export class CollectorWatch {
-  readonly #collectors = new Map<string, { readonly status: CollectorStatus; readonly heardMs: number }>();
+  readonly #collectors = new Map<string, Heard>();
 
   heard(status: CollectorStatus, nowMs: number): void {
-    this.#collectors.delete(status.collector);
-    this.#collectors.set(status.collector, { status, heardMs: nowMs });
+    const { collector, run } = status;
+    const before = this.#collectors.get(collector);
+    this.#collectors.delete(collector);
+    const isOtherRun = before !== undefined && before.status.run !== run;
+    const formerRun = isOtherRun ? before.status.run : before?.formerRun;
+    // One that began again is heard no more by the run that it had.
+    const isBack = isOtherRun && run !== undefined && run === before.formerRun;
+    const doubledMs = isBack ? nowMs : before?.doubledMs;
+    this.#collectors.set(collector, { status, heardMs: nowMs, formerRun, doubledMs });
     if (this.#collectors.size > mostCollectors) this.#forgetOldest();
+  }
+
+  /** Names by which two speak. */
+  doubled(nowMs: number): string[] {
+    return [...this.#collectors].flatMap(([name, { doubledMs }]) =>
+      doubledMs !== undefined && nowMs - doubledMs <= doubledMilliseconds ? [name] : [],
+    );
   }
 
   left(collector: string): void {

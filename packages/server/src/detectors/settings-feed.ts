@@ -5,7 +5,7 @@
 import type { DetectorSettings } from '@levee/contract/detector.ts';
 import type pg from 'pg';
 import type { ChangeTail } from '../store/change-tail.ts';
-import { readOngoing, readStandingSettings } from '../store/detector-settings.ts';
+import { nextRevision, readOngoing, readStandingSettings } from '../store/detector-settings.ts';
 
 export interface SettingsFeed {
   /** Undefined while they have never been read. */
@@ -40,27 +40,26 @@ export function startSettingsFeed(pool: pg.Pool, tail: ChangeTail, { log }: Feed
     const asked = due;
     due = { standing: false, ongoing: false };
     try {
+      const revision = await nextRevision(pool);
       const nextStanding = asked.standing || standing === undefined ? await readStandingSettings(pool) : standing;
       const ongoing = asked.ongoing || present === undefined ? await readOngoing(pool) : present.ongoing;
       standing = nextStanding;
       if (failing) log('the settings of detectors are read again');
       failing = false;
-      tell({ ...nextStanding, ongoing });
+      tell({ revision, ...nextStanding, ongoing });
     } catch (error) {
       due = { standing: due.standing || asked.standing, ongoing: due.ongoing || asked.ongoing };
       if (!failing) log(`the settings of detectors cannot be read: ${(error as Error).message}`);
       failing = true;
     }
   };
-  const tell = (read: Omit<DetectorSettings, 'type' | 'revision'>): void => {
+  const tell = (read: Omit<DetectorSettings, 'type'>): void => {
     if (present !== undefined && sameSettings(present, read)) {
       // Whoever comes next counts on from the newest totals; the others have them.
       present = { ...present, ongoing: read.ongoing };
       return;
     }
-    // Of the clock, so that another replica, or this one after a restart, goes on above it.
-    const revision = Math.max((present?.revision ?? 0) + 1, Date.now());
-    present = { type: 'settings', revision, ...read };
+    present = { type: 'settings', ...read };
     for (const listener of listeners) listener(present);
   };
   const schedule = (milliseconds: number): void => {
@@ -104,7 +103,7 @@ export function startSettingsFeed(pool: pg.Pool, tail: ChangeTail, { log }: Feed
   };
 }
 
-function sameSettings(a: Omit<DetectorSettings, 'type' | 'revision'>, b: typeof a): boolean {
+function sameSettings(a: Omit<DetectorSettings, 'type'>, b: typeof a): boolean {
   const text = ({ prefixes, policies, exporters, ongoing }: typeof a) =>
     JSON.stringify([prefixes, policies, exporters, ongoing.map(({ told: _, ...attack }) => attack)]);
   return text(a) === text(b);

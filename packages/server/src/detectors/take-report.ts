@@ -57,14 +57,19 @@ export async function takeReport(
 
 /**
  * One statement, every ten seconds of each detector: these are live figures, of which the last ones count. Several detectors pass on what
- * one collector tells: in the same order, so that none waits for another in a circle.
+ * one collector tells, and take its rows over from each other: all that it touches is locked first, in one order, so that none waits for
+ * another in a circle.
  */
-const FIGURES = `with seen as (
+const FIGURES = `with locked as materialized (
+    select 1 from exporter_figures
+    where detector_uuid = $1 or (collector, source) in (select * from unnest($6::text[], $4::inet[]))
+    order by collector, source for update
+  ), seen as (
     update detector set last_seen_at = now(), run = $2, status = coalesce($3, status),
       seen_since = case when last_seen_at > now() - interval '1 minute' then coalesce(seen_since, now()) else now() end
-    where uuid = $1 returning uuid
+    where uuid = $1 and (select count(*) from locked) >= 0 returning uuid
   ), gone as (
-    delete from exporter_figures where detector_uuid = $1
+    delete from exporter_figures where detector_uuid = $1 and (select count(*) from locked) >= 0
       and (collector, source) not in (select * from unnest($6::text[], $4::inet[]))
   )
   insert into exporter_figures (collector, detector_uuid, source, told_at, figures)

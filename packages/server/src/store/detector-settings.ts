@@ -1,6 +1,6 @@
 /**
  * What detectors are to know, as the database has it now: protected space, policies, exporters, what goes on, what is
- * usual. Reads only.
+ * usual. Changes what is usual, and nothing else.
  */
 import type {
   BaselineEntry,
@@ -11,6 +11,20 @@ import type {
 import type pg from 'pg';
 import type { Statements } from './change-log.ts';
 import { subnetText } from './subnet-text.ts';
+
+/**
+ * Taken before what it is the revision of is read: whatever a lower one has, this has too, or what is newer comes by the change log.
+ * Each is used once, on all replicas.
+ */
+export async function nextRevision(db: Statements): Promise<number> {
+  const { rows } = await (db as pg.ClientBase).query<{ revision: number }>({
+    name: 'detector_revision',
+    text: `select nextval('detector_settings_revision')::float8 as revision`,
+  });
+  const [row] = rows;
+  if (row === undefined) throw new Error('a sequence gave no value');
+  return row.revision;
+}
 
 export interface StandingSettings {
   readonly prefixes: string[];

@@ -1,5 +1,5 @@
 /**
- * Keeps a state directory to one edge. Owns the lock file; the lock itself is the kernel's (flock(2)), so it goes with
+ * Keeps a state directory to one process. Owns the lock file; the lock itself is the kernel's (flock(2)), so it goes with
  * the process however that ends, and never has to be broken by hand.
  */
 import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs';
@@ -13,10 +13,10 @@ export type Lock =
 
 const exclusiveNonBlocking = 2 | 4;
 
-/** Makes the directory (mode 0700) when it is absent. */
-export function lockDirectory(directory: string): Lock {
+/** Makes the directory (mode 0700) when it is absent. `file`: the name of the lock file in it. */
+export function lockDirectory(directory: string, file: string): Lock {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const path = join(directory, 'edge.lock');
+  const path = join(directory, file);
   const fd = openSync(path, 'a+', 0o600);
   const flock = koffi.load('libc.so.6').func('int flock(int fd, int operation)') as (fd: number, op: number) => number;
   if (flock(fd, exclusiveNonBlocking) !== 0) {
