@@ -3,6 +3,7 @@
  * PostgreSQL keeps the session of a process that stands still for ever, so whoever holds a lock shows life on its
  * connection, and whoever waits ends the session of one that shows none. Knows nothing of what is led.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 
 export interface LeadLocks {
@@ -26,6 +27,8 @@ const SILENT_MILLISECONDS = 6_000;
 const LIFE_MILLISECONDS = 500;
 /** From asking on: before the time that another waits. */
 const PROOF_MILLISECONDS = 5_000;
+/** PostgreSQL ends a session soon after it was told to. */
+const ENDED_MILLISECONDS = 200;
 
 const TAKE = `select n as name from unnest($1::text[]) n where pg_try_advisory_lock(hashtextextended(n, 0))`;
 const LET_GO = `select pg_advisory_unlock(hashtextextended(n, 0)) from unnest($1::text[]) n`;
@@ -102,26 +105,37 @@ export function leadLocksOn(client: pg.Client, options: LeadLockOptions): LeadLo
   life.unref();
   client.once('end', () => clearInterval(life));
 
-  async function endSilent(names: readonly string[]): Promise<void> {
+  async function tryAll(names: readonly string[]): Promise<readonly string[]> {
+    const { rows } = await client.query<{ name: string }>(TAKE, [names]);
+    for (const { name } of rows) held.add(name);
+    return rows.map(({ name }) => name);
+  }
+
+  /** Whether a session was ended: locks may be free now. */
+  async function endSilent(names: readonly string[]): Promise<boolean> {
     const { rows } = await client.query<HolderSeen & { name: string; life: string | null }>(HOLDERS, [names]);
     const silences = watch.look(rows);
+    let ended = false;
     for (const [at, { pid, name, life }] of rows.entries()) {
       if ((silences[at] ?? 0) < silentMilliseconds) continue;
       log(
         `the replica that leads (${name}) has shown no life for ${silentMilliseconds / 1000} s: its session is ended`,
       );
-      await client.query(END, [pid, life]);
+      const { rowCount } = await client.query(END, [pid, life]);
+      ended ||= rowCount === 1;
     }
+    return ended;
   }
 
   return {
     async take(names) {
       const wanted = names.filter((name) => !held.has(name));
       if (wanted.length === 0) return [];
-      const { rows } = await client.query<{ name: string }>(TAKE, [wanted]);
-      for (const { name } of rows) held.add(name);
-      if (rows.length < wanted.length) await endSilent(wanted.filter((name) => !held.has(name)));
-      return rows.map(({ name }) => name);
+      const got = await tryAll(wanted);
+      const missing = wanted.filter((name) => !held.has(name));
+      if (missing.length === 0 || !(await endSilent(missing))) return got;
+      await delay(ENDED_MILLISECONDS);
+      return [...got, ...(await tryAll(missing))];
     },
     async letGo(names) {
       await client.query(LET_GO, [names]);
