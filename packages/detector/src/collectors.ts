@@ -13,12 +13,14 @@ import type { CollectorStatus, DetectorBus } from './bus/port.ts';
 import { startCollector } from './collect/collector.ts';
 import { LOCAL_EXPORTER } from './collect/exporter.ts';
 import { WholeStatus } from './collect/whole-status.ts';
-import type { DetectorConfig } from './config.ts';
+import type { DetectorConfig, NatsStanding } from './config.ts';
 import { CollectorWatch } from './share/collector-watch.ts';
 import { takeSeat } from './share/seat.ts';
 import { SharedAttacks } from './share/shared-attacks.ts';
 
 export interface Collectors {
+  /** Absent: they are our own. */
+  readonly nats?: NatsStanding;
   readonly bus: DetectorBus;
   readonly listening: readonly string[];
   readonly refused: readonly string[];
@@ -152,6 +154,7 @@ export function joinCollectors(config: DetectorConfig, host: CollectorsHost): Co
   });
   return {
     bus,
+    nats: connection,
     listening: [],
     refused: [],
     get exporters() {

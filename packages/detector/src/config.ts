@@ -30,11 +30,19 @@ export interface DetectorConfig {
   readonly logger: Logger;
 }
 
+export interface NatsStanding {
+  readonly connected: boolean;
+  /** Why it is not; absent: it is, or nobody has answered yet. */
+  readonly problem: string | undefined;
+}
+
 export interface DetectorHandle {
   /** With the control plane; of a collector alone, with NATS. */
   readonly connected: boolean;
   /** Where flow telemetry is taken: `127.0.0.1:6343`, with the port that was really taken. */
   readonly listening: readonly string[];
+  /** Absent: it speaks with no NATS. */
+  readonly nats?: NatsStanding;
   /** Where it is not, each with the reason. */
   readonly refused: readonly string[];
   /** Words about attacks that the control plane has not answered yet. */

@@ -149,6 +149,7 @@ async function startDetecting(config: DetectorConfig): Promise<DetectorHandle> {
     get connected() {
       return linked.connected;
     },
+    ...(collectors.nats !== undefined && { nats: collectors.nats }),
     get listening() {
       return collectors.listening;
     },

@@ -80,6 +80,7 @@ export async function startCollectorAlone(config: DetectorConfig): Promise<Detec
     get connected() {
       return connection.connected;
     },
+    nats: connection,
     get listening() {
       return collector.status().listening;
     },

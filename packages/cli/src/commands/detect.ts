@@ -3,17 +3,28 @@
  * supervises.
  */
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { type DetectorConfig, type DetectorHandle, startDetector } from '@levee/detector/main.ts';
 import closeWithGrace from 'close-with-grace';
 import { pino } from 'pino';
+import { detectionFault } from '../config/detection-fault.ts';
 import { type ConfigOf, settings } from '../config/settings.ts';
 import { CommandFailure, type Output } from '../output.ts';
-import { beatToSupervisor, isSupervised, onSupervisorGone, tellSupervisor } from '../supervise/messages.ts';
+import {
+  beatToSupervisor,
+  describeNats,
+  type FlowsMessage,
+  isSupervised,
+  onSupervisorGone,
+  tellSupervisor,
+} from '../supervise/messages.ts';
 
 /** A last report is given a second, sockets and threads close at once. */
 const CLOSE_MILLISECONDS = 5_000;
 /** How soon a supervisor hears that an address is listened on after all. */
 const WATCH_MILLISECONDS = 2_000;
+/** NATS is given so long before the start is told without its answer. */
+const NATS_MILLISECONDS = 3_000;
 
 export async function runDetector({ config }: { readonly config: ConfigOf<'detect'> }, output: Output): Promise<void> {
   const detector = await startDetectorFrom(config);
@@ -24,13 +35,29 @@ export async function runDetector({ config }: { readonly config: ConfigOf<'detec
   onSupervisorGone(close);
   const { listening, refused } = detector;
   beatToSupervisor();
+  await natsAnswer(detector);
   if (isSupervised()) return watchFlows(detector);
   const { detectRole: role, detectNats: nats = [] } = config;
   const where = listening.length === 0 ? 'nowhere' : `at ${listening.join(', ')}`;
   const name = role === 'collect' ? 'collector' : 'detector';
   const what = role === 'detect' ? `hears collectors over ${nats.join(', ')}` : `takes flow telemetry ${where}`;
-  const text = [`the ${name} ${what}`, ...refused].join('\n');
-  output.result(text, { role, listen: listening, refused, nats, control: config.detectControl });
+  const standing = natsOfHandle(detector);
+  const told = standing === undefined ? [] : [describeNats(standing, nats)];
+  const text = [`the ${name} ${what}`, ...told, ...refused].join('\n');
+  const connected = standing === undefined ? {} : { nats_connected: standing.connected };
+  output.result(text, { role, listen: listening, refused, nats, ...connected, control: config.detectControl });
+}
+
+async function natsAnswer({ nats }: DetectorHandle): Promise<void> {
+  const deadline = performance.now() + NATS_MILLISECONDS;
+  while (nats !== undefined && !nats.connected && nats.problem === undefined && performance.now() < deadline)
+    await delay(20);
+}
+
+function natsOfHandle({ nats }: DetectorHandle): FlowsMessage['nats'] {
+  if (nats === undefined) return undefined;
+  const { connected, problem } = nats;
+  return { connected, ...(problem !== undefined && { reason: problem }) };
 }
 
 /** Tells the supervisor now, and whenever it is no longer true: what was refused is tried again. */
@@ -38,10 +65,11 @@ async function watchFlows(detector: DetectorHandle): Promise<void> {
   let told = '';
   const tell = async () => {
     const { listening: listen, refused } = detector;
-    const now = JSON.stringify([listen, refused]);
+    const nats = natsOfHandle(detector);
+    const now = JSON.stringify([listen, refused, nats?.connected]);
     if (now === told) return;
     told = now;
-    await tellSupervisor({ type: 'flows', listen, refused });
+    await tellSupervisor({ type: 'flows', listen, refused, ...(nats !== undefined && { nats }) });
   };
   setInterval(tell, WATCH_MILLISECONDS).unref();
   await tell();
@@ -49,15 +77,10 @@ async function watchFlows(detector: DetectorHandle): Promise<void> {
 
 async function startDetectorFrom(config: ConfigOf<'detect'>): Promise<DetectorHandle> {
   const { detectControl, detectKey, flowListen, detectRole: role } = config;
-  if (role !== 'detect' && flowListen.length === 0) {
+  const fault = detectionFault(config);
+  if (fault !== undefined) throw new CommandFailure(fault, 2);
+  if (role === 'all' && flowListen.length === 0) {
     throw new CommandFailure(`${settings.flowListen.environment}=off: there is nothing to detect in`, 2);
-  }
-  if (role !== 'all' && config.detectNats === undefined) {
-    const { environment, toml } = settings.detectNats;
-    throw new CommandFailure(
-      `${settings.detectRole.environment}=${role} needs a NATS: set ${environment} or ${toml}, or give --detect-nats`,
-      2,
-    );
   }
   if (detectControl === undefined && role !== 'collect') {
     const { environment, toml } = settings.detectControl;

@@ -12,6 +12,22 @@ function linesWith(environment: Readonly<Record<string, string>>): string[] {
   return renderUp(running, read.loaded.config, 1).text.split('\n');
 }
 
+test('what is only a part of detection says so, and whether NATS took it', () => {
+  const detection = (role: string) =>
+    linesWith({ LEVEE_DETECT_ROLE: role, LEVEE_DETECT_NATS: 'nats://192.0.2.1:4222' }).filter((line) =>
+      line.includes('NATS'),
+    );
+  assert.match(
+    detection('collect').join(),
+    /collects for NATS; NO DETECTOR HERE.*NOT CONNECTED.*nats:\/\/192\.0\.2\.1:4222/,
+  );
+  assert.match(detection('detect').join(), /detects a share.*NOT CONNECTED/);
+  assert.deepEqual(
+    linesWith({}).filter((line) => line.includes('NATS')),
+    [],
+  );
+});
+
 test('a BGP speaker that is configured is named when everything runs, and none where there is none', () => {
   const named = (environment: Readonly<Record<string, string>>) =>
     linesWith(environment).filter((line) => line.includes('BGP'));

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import type { Config } from '../config/settings.ts';
 import type { Enforcement, Flows, Running } from '../supervise/installation.ts';
+import { describeNats } from '../supervise/messages.ts';
 import { version } from '../version.ts';
 
 /** Lines for people, and the same as a value for programs. */
@@ -21,6 +22,8 @@ export function renderUp(
   }
   rows.push(['reverse DNS', dns.length === 0 ? 'not served here' : `${dns.join(', ')} (zones of the driver embedded)`]);
   rows.push(['flows', flowsText(flows)]);
+  const detection = detectionText(flows, config);
+  if (detection !== undefined) rows.push(['detection', detection]);
   const speaker = speakerText(config);
   if (speaker !== undefined) rows.push(['BGP speaker', speaker]);
   rows.push(['enforcement', describeEnforcement(enforcement, config.edgeNetns)]);
@@ -39,6 +42,7 @@ export function renderUp(
       operator_key_file: keyFile,
       dns,
       flows,
+      detect_role: config.detectRole,
       ...(speaker === undefined ? {} : { speaker }),
       enforcement,
     },
@@ -56,6 +60,15 @@ function speakerText({ gobgp, bgpExabgp }: Config): string | undefined {
   const told = 'flowrules are announced through it; how it does: GET /v1/operator/speaker';
   if (gobgp !== undefined) return `gobgpd at ${gobgp} (${told})`;
   return bgpExabgp === undefined ? undefined : `ExaBGP by \`levee exabgp\` at ${bgpExabgp} (${told})`;
+}
+
+/** Of a part of a detection that is divided; undefined: all of it is here, or none. */
+function detectionText({ nats }: Flows, { detectRole: role, detectNats = [] }: Config): string | undefined {
+  if (role === 'all') return undefined;
+  const standing = describeNats(nats ?? { connected: false, reason: 'it has not said yet' }, detectNats);
+  return role === 'collect'
+    ? `collects for NATS; NO DETECTOR HERE, attacks are found by those on it; ${standing}`
+    : `detects a share of what collectors tell over NATS; ${standing}`;
 }
 
 function flowsText({ listen, refused }: Flows): string {

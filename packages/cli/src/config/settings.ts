@@ -303,7 +303,7 @@ export const settings = {
       { host: '127.0.0.1', port: 2055 },
     ],
     ['detect', 'up'],
-    'Where flow telemetry is taken, over UDP: sFlow, NetFlow and IPFIX alike on each of them; `off`: nowhere, and `levee up` starts no detector. One that is in use is left out, and said. Name an address that exporters reach, not the whole network: who may send is judged by the source address, which can be forged.',
+    'Where flow telemetry is taken, over UDP: sFlow, NetFlow and IPFIX alike on each of them; `off`: nowhere, and `levee up` starts no detector, but for one of the role `detect`. One that is in use is left out, and said. Name an address that exporters reach, not the whole network: who may send is judged by the source address, which can be forged.',
   ),
   detectControl: setting(
     'detect.control',
@@ -332,14 +332,14 @@ export const settings = {
     'detect.role',
     choice('all', 'collect', 'detect'),
     'all',
-    ['detect'],
-    '`all` receives and detects in one process. `collect` receives and counts alone, near the exporters; `detect` detects its share of what all collectors of one NATS tell. Those two need `detect.nats`; a collector needs neither key nor control plane.',
+    ['detect', 'up'],
+    '`all` receives and detects in one process. `collect` receives and counts alone, near the exporters; `detect` detects its share of what all collectors of one NATS tell. Those two need `detect.nats`, which `all` refuses; a collector needs neither key nor control plane.',
   ),
   detectNats: setting(
     'detect.nats',
     listOf(natsAddress),
     undefined,
-    ['detect'],
+    ['detect', 'up'],
     'The NATS servers, of one cluster, over which collectors and detectors speak.',
   ),
   detectNatsName: setting(

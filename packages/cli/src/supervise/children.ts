@@ -6,6 +6,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { commandInNamespace } from '@levee/edge/netns.ts';
+import { isDetectionHere } from '../config/detection-fault.ts';
 import { type Loaded, toEnvironment } from '../config/load.ts';
 import { type ConfigOf, settings } from '../config/settings.ts';
 
@@ -33,9 +34,11 @@ const program = join(import.meta.dirname, '..', 'levee.ts');
 /** @param address where it listened before: asked for port 0, it keeps the port that it got at first. */
 export function controlProcess(loaded: Loaded, place: Place, address: string | undefined): Call {
   const argv = [process.execPath, program, 'serve', '--no-config'];
-  const { edgeDriver, edgeRouterKey, flowListen, detectKey } = loaded.config;
+  const { edgeDriver, edgeRouterKey, detectRole, detectKey } = loaded.config;
   if (edgeDriver !== 'off' && edgeRouterKey === undefined) argv.push('--local-router', place.edgeState);
-  if (flowListen.length > 0 && detectKey === undefined) argv.push('--local-detector', place.detectorState);
+  // A collector has no key.
+  if (isDetectionHere(loaded.config) && detectRole !== 'collect' && detectKey === undefined)
+    argv.push('--local-detector', place.detectorState);
   const environment: NodeJS.ProcessEnv = {
     ...inherited(),
     ...toEnvironment(loaded, 'serve'),

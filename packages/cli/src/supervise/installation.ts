@@ -7,11 +7,18 @@ import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { keyFileName as detectorKeyFileName } from '@levee/detector/config.ts';
 import { keyFileName } from '@levee/edge/sync/enroll.ts';
+import { detectionFault, isDetectionHere } from '../config/detection-fault.ts';
 import type { Loaded } from '../config/load.ts';
 import { settings } from '../config/settings.ts';
 import { CommandFailure, type Output } from '../output.ts';
 import { controlProcess, detectorProcess, edgeObstacle, edgeProcess, type Place } from './children.ts';
-import type { ChildMessage, EnforcementMessage, FlowsMessage, ReadyMessage } from './messages.ts';
+import {
+  type ChildMessage,
+  describeNats,
+  type EnforcementMessage,
+  type FlowsMessage,
+  type ReadyMessage,
+} from './messages.ts';
 import {
   describeEnding,
   type Ending,
@@ -36,12 +43,12 @@ const silence: Silence = { lookMilliseconds: 1_000, toldLooks: 10 };
  */
 const detectorSilence: Silence = { ...silence, killedLooks: 30 };
 
-/** Where flow telemetry is taken, and why not elsewhere. */
-export type Flows = Pick<FlowsMessage, 'listen' | 'refused'>;
+/** Where flow telemetry is taken, why not elsewhere, and how it is with NATS. */
+export type Flows = Pick<FlowsMessage, 'listen' | 'refused' | 'nats'>;
 
-export function describeFlows({ listen, refused }: Flows): string {
+export function describeFlows({ listen, refused, nats }: Flows, servers: readonly string[]): string {
   const taken = listen.length === 0 ? 'no flows are taken' : `flows are taken at ${listen.join(', ')}`;
-  return [taken, ...refused].join('; ');
+  return [taken, ...(nats === undefined ? [] : [describeNats(nats, servers)]), ...refused].join('; ');
 }
 
 export interface Running {
@@ -58,7 +65,8 @@ export interface Running {
  */
 export async function startInstallation(loaded: Loaded, output: Output, stopping?: AbortSignal): Promise<Running> {
   const obstacle = loaded.config.edgeDriver === 'off' ? undefined : edgeObstacle(loaded.config);
-  if (obstacle !== undefined) throw new CommandFailure(obstacle, 2);
+  const fault = obstacle ?? detectionFault(loaded.config);
+  if (fault !== undefined) throw new CommandFailure(fault, 2);
   const installation = new Installation(loaded, output);
   stopping?.addEventListener('abort', () => void installation.stop());
   try {
@@ -82,6 +90,7 @@ class Installation {
   #first: ReadyMessage | undefined;
   #enforcement: Enforcement | undefined;
   #firstFlows: Flows | undefined;
+  readonly #servers: readonly string[];
 
   constructor(loaded: Loaded, output: Output) {
     this.#output = output;
@@ -105,7 +114,8 @@ class Installation {
           heard: (message) => message.type === 'enforcement' && this.#edgeSays(message),
           ended: (why) => this.#said.resolve({ mode: 'dry', reason: `the edge does not run: ${why}` }),
         });
-    const deaf = loaded.config.flowListen.length === 0;
+    const deaf = !isDetectionHere(loaded.config);
+    this.#servers = loaded.config.detectNats ?? [];
     this.#detector = deaf
       ? undefined
       : this.#supervise({
@@ -150,11 +160,11 @@ class Installation {
     else this.#detector?.start();
   }
 
-  #detectorSays({ listen, refused }: FlowsMessage): void {
+  #detectorSays({ type: _, ...flows }: FlowsMessage): void {
     const isFirst = this.#firstFlows === undefined;
-    this.#firstFlows ??= { listen, refused };
-    this.#flows.resolve({ listen, refused });
-    if (!isFirst) this.#output.progress(`detector: ${describeFlows({ listen, refused })}`);
+    this.#firstFlows ??= flows;
+    this.#flows.resolve(flows);
+    if (!isFirst) this.#output.progress(`detector: ${describeFlows(flows, this.#servers)}`);
   }
 
   #edgeSays({ mode, reason }: EnforcementMessage): void {

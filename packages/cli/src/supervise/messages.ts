@@ -32,6 +32,17 @@ export interface FlowsMessage {
   readonly listen: readonly string[];
   /** Where it was to be taken and is not, each with the reason. */
   readonly refused: readonly string[];
+  /** Where it speaks with a NATS. */
+  readonly nats?: { readonly connected: boolean; readonly reason?: string };
+}
+
+export function describeNats(
+  { connected, reason }: NonNullable<FlowsMessage['nats']>,
+  servers: readonly string[],
+): string {
+  const where = servers.join(', ');
+  if (connected) return `connected with NATS (${where})`;
+  return `NOT CONNECTED with NATS (${where}): ${reason ?? 'nobody has answered yet'}; it is tried again`;
 }
 
 /** Why it is about to end, for the person who started it. Trying again will not help. */

@@ -46,6 +46,8 @@ export interface BusCounts {
 
 export interface BusConnection {
   readonly connected: boolean;
+  /** Why it is not, by the last attempt; absent: it is, or nothing was tried to its end. */
+  readonly problem: string | undefined;
   readonly counts: BusCounts;
   /** False: it was not sent, and is counted. */
   publish(subject: string, message: Uint8Array, reply?: string): boolean;
@@ -81,6 +83,7 @@ export function openBusConnection(settings: NatsSettings, logger: Logger): BusCo
   const held = new Map<object, Subscription>();
   let connection: NatsConnection | undefined;
   let connected = false;
+  let problem: string | undefined;
   let stopped = false;
   let underWay = 0;
   let isFlushing = false;
@@ -89,12 +92,17 @@ export function openBusConnection(settings: NatsSettings, logger: Logger): BusCo
   const bad = (reason: string): void => {
     counts.bad[reason] = (counts.bad[reason] ?? 0) + 1;
   };
+  const failed = (reason: string): void => {
+    problem = reason;
+    outage.failed({ reason });
+  };
   const settle = (now: boolean): void => {
     if (now === connected) return;
     connected = now;
     underWay = 0;
     isFlushing = false;
     if (now) {
+      problem = undefined;
       outage.over();
       backoff.reset();
       logger.info({ server: connection?.getServer() }, 'connected with NATS');
@@ -118,8 +126,8 @@ export function openBusConnection(settings: NatsSettings, logger: Logger): BusCo
     for await (const status of nats.status()) {
       if (status.type === 'disconnect') {
         settle(false);
-        outage.failed({ reason: `the connection with ${status.server} ended` });
-      } else if (status.type === 'reconnecting') outage.failed({ reason: 'nobody answers' });
+        failed(`the connection with ${status.server} ended`);
+      } else if (status.type === 'reconnecting') failed('nobody answers');
       else if (status.type === 'reconnect') settle(true);
       else if (status.type === 'error') logger.warn({ reason: status.error.message }, 'NATS refuses something');
     }
@@ -137,12 +145,12 @@ export function openBusConnection(settings: NatsSettings, logger: Logger): BusCo
         for (const key of wanted.keys()) take(nats, key);
         settle(true);
         void watch(nats);
-        const problem = await nats.closed();
+        const end = await nats.closed();
         settle(false);
         connection = undefined;
-        if (!stopped) outage.failed({ reason: problem instanceof Error ? problem.message : 'it was closed' });
+        if (!stopped) failed(end instanceof Error ? end.message : 'it was closed');
       } catch (error) {
-        outage.failed({ reason: (error as Error).message });
+        failed((error as Error).message);
       }
       if (!stopped)
         await new Promise<void>((resolve) => {
@@ -173,6 +181,9 @@ export function openBusConnection(settings: NatsSettings, logger: Logger): BusCo
   return {
     get connected() {
       return connected;
+    },
+    get problem() {
+      return problem;
     },
     counts,
     publish(subject, message, reply) {
