@@ -351,9 +351,9 @@ test('what exporters do is shown by every replica: those configured, those besid
 
   const all = await byOperator('listExporters');
   const known = all.find((each: { source: string }) => each.source === '192.0.2.77');
-  const { datagrams, records_per_second, sampling_rate, dropped, lost, detectors } = known.live;
+  const { datagrams, records_per_second, sampling_rate, dropped, lost, detectors, collectors } = known.live;
   assert.deepEqual(
-    { datagrams, records_per_second, sampling_rate, dropped, lost, detectors },
+    { datagrams, records_per_second, sampling_rate, dropped, lost, detectors, collectors },
     {
       datagrams: 20,
       records_per_second: 41,
@@ -361,10 +361,14 @@ test('what exporters do is shown by every replica: those configured, those besid
       dropped: { truncated: 6 },
       lost: 8,
       detectors: ['detect1', 'detect2'],
+      collectors: ['detect1', 'detect2'],
     },
   );
   assert.equal(known.live.longest_flow_s, 1800);
   assert.match(known.live.warning, /last up to 1800 s .* active timeout is too long/);
+  assert.match(known.live.warning, /2 collectors hear it at the same time \(detect1, detect2\)/);
+  const byOne = all.find((each: { source: string }) => each.source === '192.0.2.99');
+  assert.deepEqual([byOne.live.collectors, byOne.live.warning], [['detect1'], undefined]);
   assert.equal(all.find((each: { local?: true }) => each.local)?.source, '127.0.0.1');
   assert.equal(all.find((each: { unknown?: true }) => each.unknown)?.source, '192.0.2.99');
   // What a detector no longer tells of is no longer shown.

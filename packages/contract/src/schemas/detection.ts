@@ -245,7 +245,8 @@ const live = Type.Object(
     ),
     warning: Type.Optional(
       Type.String({
-        description: 'A sentence, where something of what it tells keeps attacks from being seen at once.',
+        description:
+          'Sentences, where something of how it tells keeps attacks from being seen at once, or counts what it tells more than once.',
       }),
     ),
     dropped: Type.Record(Type.String(), count('Datagrams and records that were thrown away.'), {
@@ -253,6 +254,10 @@ const live = Type.Object(
     }),
     lost: count("Datagrams that are missing in the exporter's sequence numbers."),
     detectors: Type.Array(Type.String(), { description: 'Names of those that hear it.' }),
+    collectors: Type.Array(Type.String(), {
+      description:
+        'Those that receive it: names of detectors that do so themselves, and of collectors over NATS. It should be one: what is sent to two is counted twice.',
+    }),
   },
   { additionalProperties: false, description: 'What is heard of it; absent: nothing was yet.' },
 );

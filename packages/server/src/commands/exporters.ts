@@ -136,6 +136,10 @@ export interface LiveFigures {
   readonly dropped: Readonly<Record<string, number>>;
   readonly lost: number;
   readonly detectors: readonly string[];
+  /** Those that tell of it: a detector that receives by itself by its name. */
+  readonly collectors: readonly string[];
+  /** Those of them that hear it at present: of what it sends to two, everything is counted twice. */
+  readonly hearing: readonly string[];
 }
 
 /** A detector tells every ten seconds: rates of one that has not told for so long are nobody's. */
@@ -144,9 +148,10 @@ const FRESH_SECONDS = 30;
 const figuresStatement = {
   name: 'exporter_figures',
   text: `select host(f.source) as source, ${milliseconds('f.told_at')} as told_ms, f.figures, d.name as detector,
+      case when f.collector = d.uuid::text then d.name else f.collector end as collector,
       f.told_at > now() - make_interval(secs => ${FRESH_SECONDS}) as fresh
     from exporter_figures f join detector d on d.uuid = f.detector_uuid
-    where $1::inet is null or f.source = $1 order by f.source, d.name`,
+    where $1::inet is null or f.source = $1 order by f.source, d.name, f.collector`,
 };
 
 interface FiguresRow {
@@ -154,6 +159,7 @@ interface FiguresRow {
   readonly told_ms: number;
   readonly figures: ExporterStatus;
   readonly detector: string;
+  readonly collector: string;
   readonly fresh: boolean;
 }
 
@@ -167,7 +173,7 @@ export async function readFigures(executor: Executor, source?: string): Promise<
 
 function together(
   others: LiveFigures | undefined,
-  { source, told_ms, figures, detector, fresh }: FiguresRow,
+  { source, told_ms, figures, detector, collector, fresh }: FiguresRow,
 ): LiveFigures {
   const sum = (name: 'datagrams' | 'records' | 'templates' | 'lost') => (others?.[name] ?? 0) + figures[name];
   const rate = (name: 'datagrams_per_second' | 'records_per_second') =>
@@ -191,5 +197,7 @@ function together(
     dropped,
     lost: sum('lost'),
     detectors: [...new Set([...(others?.detectors ?? []), detector])],
+    collectors: [...(others?.collectors ?? []), collector],
+    hearing: [...(others?.hearing ?? []), ...(fresh && figures.datagrams_per_second > 0 ? [collector] : [])],
   };
 }

@@ -61,16 +61,33 @@ export function exporterJson(row: ExporterRow, live: LiveFigures | undefined): o
 /** Of an address that nobody configured. */
 export function unknownExporterJson(live: LiveFigures): object {
   const { source } = live;
-  const isLocal = source.startsWith('127.') || source === '::1';
-  return { source, [isLocal ? 'local' : 'unknown']: true, live: liveJson(live) };
+  return { source, [isLoopback(source) ? 'local' : 'unknown']: true, live: liveJson(live) };
 }
 
 function longFlows(seconds: number): string {
   return `Flows last up to ${seconds} s before it tells of them: its active timeout is too long for quick detection, set 10 s, or at most 60.`;
 }
 
+/** Loopback is another machine for each collector. */
+function isLoopback(source: string): boolean {
+  return source.startsWith('127.') || source === '::1';
+}
+
+function warningOf({ source, longest_flow_s, hearing }: LiveFigures): string | undefined {
+  const warnings = [
+    ...(longest_flow_s === undefined ? [] : [longFlows(longest_flow_s)]),
+    ...(hearing.length < 2 || isLoopback(source) ? [] : [heardBySeveral(hearing)]),
+  ];
+  return warnings.length === 0 ? undefined : warnings.join(' ');
+}
+
+function heardBySeveral(collectors: readonly string[]): string {
+  return `${collectors.length} collectors hear it at the same time (${collectors.join(', ')}): what it sends to more than one of them is counted as often, in detection too. Let it send to one.`;
+}
+
 function liveJson(live: LiveFigures): object {
   const { datagrams_per_second, records_per_second, sampling_rate, longest_flow_s } = live;
+  const warning = warningOf(live);
   return {
     told_at: timeText(live.told_ms),
     last_seen_at: timeText(live.last_seen_ms),
@@ -81,10 +98,12 @@ function liveJson(live: LiveFigures): object {
     ...(records_per_second !== undefined && { records_per_second }),
     templates: live.templates,
     ...(sampling_rate !== undefined && { sampling_rate }),
-    ...(longest_flow_s !== undefined && { longest_flow_s, warning: longFlows(longest_flow_s) }),
+    ...(longest_flow_s !== undefined && { longest_flow_s }),
+    ...(warning !== undefined && { warning }),
     dropped: live.dropped,
     lost: live.lost,
     detectors: live.detectors,
+    collectors: live.collectors,
   };
 }
 

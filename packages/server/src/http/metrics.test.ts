@@ -136,6 +136,7 @@ test('what happens is counted, by names that are few; no account and no address 
     'levee_exporter_records_total{exporter="local"}': 700,
     'levee_exporter_lost_datagrams_total{exporter="edge1"}': 2,
     'levee_exporter_sampling_rate{exporter="edge1"}': 64,
+    'levee_exporter_collectors{exporter="edge1"}': 1,
     'levee_exporter_dropped_total{exporter="edge1",reason="truncated"}': 5,
     levee_unknown_exporters: 1,
     levee_unknown_exporter_datagrams_total: 70,

@@ -293,6 +293,10 @@ function createExporterGauges(registry: Registry) {
   const dropped = counter('dropped_total', 'Datagrams and records that were thrown away, by reason.', 'reason');
   const templates = gauge('templates', 'Known at present.');
   const sampling = gauge('sampling_rate', 'One packet of so many, as last told or set.');
+  const collectors = gauge(
+    'collectors',
+    'That hear it at present: of what it sends to two, everything is counted twice.',
+  );
   const unknown = new Gauge({
     name: 'levee_unknown_exporters',
     help: 'Addresses that send without being configured.',
@@ -303,7 +307,7 @@ function createExporterGauges(registry: Registry) {
     help: 'What they sent.',
     registers: [registry],
   });
-  const all = [seen, datagrams, records, lost, dropped, templates, sampling];
+  const all = [seen, datagrams, records, lost, dropped, templates, sampling, collectors];
   const show = (exporter: string, live: LiveFigures | undefined): void => {
     const label: LabelValues<string> = { exporter };
     seen.set(label, (live?.last_seen_ms ?? 0) / 1000);
@@ -312,6 +316,7 @@ function createExporterGauges(registry: Registry) {
     records.inc(label, live.records);
     lost.inc(label, live.lost);
     templates.set(label, live.templates);
+    collectors.set(label, live.hearing.length);
     if (live.sampling_rate !== undefined) sampling.set(label, live.sampling_rate);
     for (const [reason, count] of Object.entries(live.dropped)) dropped.inc({ exporter, reason }, count);
   };
