@@ -157,6 +157,8 @@ test('a malformed rule, one that is another than its destination, one outside an
     assert.match(failure ?? '', reason);
     assert.equal(applied, false);
   }
+  // What is refused is noted before anything is announced.
+  await waitUntil(() => given.speaker.told.length > 0, 'the good one is announced');
   assert.deepEqual(given.speaker.told, [`+ ${keyOfFields(good)}`]);
   await given.stop();
 });
