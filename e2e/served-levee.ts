@@ -128,6 +128,10 @@ export async function serveLevee(): Promise<ServedLevee> {
         packet_samples: [sampleOf(dst, began + 10, 9), sampleOf(dst, began + 20, 10)],
       });
       const { pool } = server.database;
+      // What was before somebody held the address is not shown to them.
+      await pool.query(`update subnet set created_at = created_at - interval '1 hour' where subnet >>= $1::cidr`, [
+        dst,
+      ]);
       const outcome = await transact(pool, (executor) => recordDetectedAttack(executor, detected, new Date()));
       assert.ok(outcome.ok, outcome.ok ? '' : JSON.stringify(outcome.failure));
       const attack = outcome.value.uuid;

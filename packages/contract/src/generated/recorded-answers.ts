@@ -703,7 +703,6 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "account_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "name": "test",
       "read_only": false,
-      "last_used_at": "2026-01-31T12:00:00.000Z",
       "created_at": "2026-01-31T12:00:00.000Z"
     },
     {
@@ -1029,7 +1028,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa016",
       "owner_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "state": "proposed",
-      "state_reason": "No BGP speaker is configured: the rule is shown and announced nowhere.",
+      "state_reason": "The policy stops at the edge: nothing is announced.",
       "dst": "203.0.113.7",
       "components": {
         "protocol": "udp",
@@ -1499,7 +1498,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa036",
       "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00f",
       "event": "attack.changed",
-      "event_id": "5f0c3a9e-26",
+      "event_id": "5f0c3a9e-23",
       "state": "pending",
       "created_at": "2026-01-31T12:00:00.000Z",
       "next_attempt_at": "2026-01-31T12:00:00.000Z",
@@ -1509,7 +1508,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "uuid": "01890a5d-ac96-774b-bcce-b302099aa037",
       "webhook_uuid": "01890a5d-ac96-774b-bcce-b302099aa00f",
       "event": "flowrule.proposed",
-      "event_id": "5f0c3a9e-25",
+      "event_id": "5f0c3a9e-22",
       "state": "pending",
       "created_at": "2026-01-31T12:00:00.000Z",
       "next_attempt_at": "2026-01-31T12:00:00.000Z",
@@ -1535,23 +1534,26 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
   ],
   "previewFirewallRule": {
     "dst": "203.0.113.7",
-    "samples": 0,
-    "packets": 0,
-    "held": 0,
-    "reason": {
-      "code": "no_samples",
-      "message": "No packet to 203.0.113.7 was sampled within the last 15 minutes, or since you hold it: there was no traffic, or none of the exporters sends packets' headers."
-    },
-    "matched": 0,
-    "matched_packets": 0,
-    "matched_share": 0,
+    "samples": 3,
+    "packets": 48,
+    "held": 3,
+    "since": "2026-01-31T12:00:00.000Z",
+    "until": "2026-01-31T12:00:00.000Z",
+    "matched": 3,
+    "matched_packets": 48,
+    "matched_share": 1,
     "undecided": 0,
     "undecided_packets": 0,
-    "of": {},
+    "of": {
+      "accept": {
+        "samples": 3,
+        "packets": 48
+      }
+    },
     "changes": {
       "newly_discarded": {
-        "samples": 0,
-        "packets": 0
+        "samples": 3,
+        "packets": 48
       },
       "newly_accepted": {
         "samples": 0,
@@ -1562,8 +1564,46 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
         "packets": 0
       }
     },
-    "examples": [],
-    "top_sources": []
+    "examples": [
+      {
+        "at": "2026-01-31T12:00:00.000Z",
+        "src": "198.51.100.11",
+        "dst": "203.0.113.7",
+        "protocol": "udp",
+        "port": {
+          "src": 53,
+          "dst": 40000
+        },
+        "length": 1400,
+        "scale": 16,
+        "verdict": "accept"
+      },
+      {
+        "at": "2026-01-31T12:00:00.000Z",
+        "src": "198.51.100.10",
+        "dst": "203.0.113.7",
+        "protocol": "udp",
+        "port": {
+          "src": 53,
+          "dst": 40000
+        },
+        "length": 1400,
+        "scale": 16,
+        "verdict": "accept"
+      }
+    ],
+    "top_sources": [
+      {
+        "source": "198.51.100.10",
+        "packets": 16,
+        "share": 0.3333333333333333
+      },
+      {
+        "source": "198.51.100.11",
+        "packets": 16,
+        "share": 0.3333333333333333
+      }
+    ]
   },
   "readAnyAttack": [
     {
@@ -1624,8 +1664,7 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "mitigation": "edge",
       "timings": {
         "detect_ms": 250,
-        "decide_ms": 12,
-        "enforce_ms": 40
+        "decide_ms": 12
       },
       "created_at": "2026-01-31T12:00:00.000Z",
       "updated_at": "2026-01-31T12:00:00.000Z",
@@ -2431,7 +2470,6 @@ export const recordedAnswers: Readonly<Record<string, unknown>> = {
       "account_uuid": "01890a5d-ac96-774b-bcce-b302099a8057",
       "name": "test",
       "read_only": false,
-      "last_used_at": "2026-01-31T12:00:00.000Z",
       "created_at": "2026-01-31T12:00:00.000Z"
     }
   },
