@@ -333,7 +333,7 @@ export const settings = {
     choice('all', 'collect', 'detect'),
     'all',
     ['detect', 'up'],
-    '`all` receives and detects in one process. `collect` receives and counts alone, near the exporters; `detect` detects its share of what all collectors of one NATS tell. Those two need `detect.nats`, which `all` refuses; a collector needs neither key nor control plane.',
+    '`all` receives and detects in one process. `collect` receives and counts alone, near the exporters; `detect` detects its share of what all collectors of one NATS tell. Those two need `detect.nats`, which `all` refuses; a collector needs neither key nor control plane. Each exporter sends to one collector: what it sends to two is counted twice.',
   ),
   detectNats: setting(
     'detect.nats',
