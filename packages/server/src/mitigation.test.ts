@@ -674,7 +674,8 @@ async function giveUp(whole: string, destinations: readonly string[]) {
       .map(({ dst, action }) => [dst, action])
       .toSorted();
   await tell(detected, new Date(), full);
-  return { again, announced };
+  const end = () => tell({ ...detected, phase: 'ended', ended_ms: Date.now() }, new Date(), full);
+  return { again, announced, end };
 }
 
 test('a policy for everything or for an account gives up attacked addresses alone, and none whose own policy observes', async () => {
@@ -723,6 +724,24 @@ test('a whole subnet is given up only where a policy names it and none inside sa
     (await announced()).map(([dst]) => dst),
     ['198.18.9.130', '198.18.9.131'],
   );
+});
+
+test('what is kept of an attack on a subnet that is over goes with a policy inside that lets less be done', async () => {
+  const whole = '198.18.10.0/24';
+  const holder = await api.provider([whole]);
+  await policy(whole, { mitigation: 'rtbh' });
+  const { announced, end } = await giveUp(whole, ['198.18.10.130', '198.18.10.131']);
+  await end();
+  await sweepOnce(api.database.pool, announcing);
+  assert.deepEqual(await announced(), [[whole, 'blackhole']]);
+  const inside = await policy('198.18.10.200', { mitigation: 'flowspec' });
+  await sweepOnce(api.database.pool, announcing);
+  assert.deepEqual(await announced(), []);
+  const rules = async () => live(await rulesOn(whole, holder.key));
+  assert.equal((await rules()).length, 1);
+  await api.call('changeDetectionPolicy', { uuid: inside }, { key: api.operatorKey, body: { mitigation: 'observe' } });
+  await sweepOnce(api.database.pool, announcing);
+  assert.deepEqual(await rules(), []);
 });
 
 test('beyond the budget no route is widened over a policy that allows less, and one that was gives way', async () => {
