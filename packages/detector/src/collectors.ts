@@ -16,6 +16,7 @@ import { WholeStatus } from './collect/whole-status.ts';
 import type { DetectorConfig, NatsStanding } from './config.ts';
 import { CollectorWatch } from './share/collector-watch.ts';
 import { takeSeat } from './share/seat.ts';
+import { SettingsTeller } from './share/settings-word.ts';
 import { SharedAttacks } from './share/shared-attacks.ts';
 
 export interface Collectors {
@@ -96,13 +97,6 @@ export async function startOwnCollector(config: DetectorConfig): Promise<Collect
 
 /** Of a collector that is away for so long nothing is told any more. */
 const goneMilliseconds = 60_000;
-/** A collector with older settings is told again, at most so often. */
-const repeatMilliseconds = 2_000;
-/**
- * And all are told again so often whatever they have: those whose settings are of this detector hold to them by it, and those that have
- * a higher revision take these when nobody tells of theirs any more.
- */
-const confirmMilliseconds = 20_000;
 const mostExporters = 4_000;
 const isDoubled =
   'two collectors go by this name, as the state directory of one was copied: what they tell is mixed up; remove collector.name in one of them and start it again';
@@ -116,7 +110,7 @@ export function joinCollectors(config: DetectorConfig, host: CollectorsHost): Co
   const watch = new CollectorWatch();
   const shared = new SharedAttacks();
   let present: DetectorSettings | undefined;
-  let toldMs = Number.NEGATIVE_INFINITY;
+  const teller = new SettingsTeller();
   const collectors = (): CollectorStatus[] => watch.statuses(Date.now(), goneMilliseconds);
   const tellAttacks = (): void => {
     const ongoing = shared.ongoing((dst) => isIn(seat.share, dst));
@@ -124,7 +118,7 @@ export function joinCollectors(config: DetectorConfig, host: CollectorsHost): Co
   };
   const tellSettings = (): void => {
     if (present === undefined) return;
-    toldMs = Date.now();
+    teller.told(Date.now());
     bus.send({ type: 'settings', settings: present });
   };
   bus.onNews((message) => {
@@ -201,10 +195,7 @@ export function joinCollectors(config: DetectorConfig, host: CollectorsHost): Co
     heard(status) {
       const now = Date.now();
       watch.heard(status, now);
-      if (present === undefined) return;
-      // Told less: it began after the others were told, or the telling was lost.
-      const isBehind = status.settingsRevision < present.revision;
-      if (now - toldMs >= (isBehind ? repeatMilliseconds : confirmMilliseconds)) tellSettings();
+      if (present !== undefined && teller.isDue(present.revision, status.settingsRevision, now)) tellSettings();
     },
     completed: (settings) => shared.with(settings),
     settings(settings) {

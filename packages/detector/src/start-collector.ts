@@ -13,10 +13,9 @@ import { startCollector } from './collect/collector.ts';
 import { WholeStatus } from './collect/whole-status.ts';
 import type { DetectorConfig, DetectorHandle } from './config.ts';
 import { keepSettings } from './link/kept-settings.ts';
+import { SettingsTaker } from './share/settings-word.ts';
 
 const statusMilliseconds = 1_000;
-/** Older settings than these are taken when nobody has told of these for so long: the control plane was set back. */
-const staleMilliseconds = 60_000;
 
 /** Resolves when it receives, or was refused to; NATS need not be there. Throws an Error with a sentence for the operator. */
 export async function startCollectorAlone(config: DetectorConfig): Promise<DetectorHandle> {
@@ -29,18 +28,13 @@ export async function startCollectorAlone(config: DetectorConfig): Promise<Detec
   const bus = createNatsCollectorBus(connection, nats.name);
   const whole = new WholeStatus();
   let present: DetectorSettings | undefined = kept.read();
-  let confirmedMs = 0;
+  const taker = new SettingsTaker(present?.revision);
   if (present === undefined)
     logger.info({}, 'knows no settings yet: all is counted as not protected until a detector tells');
 
   const take = (told: DetectorSettings): boolean => {
-    const now = Date.now();
-    const isOlder = present !== undefined && told.revision < present.revision;
-    if (isOlder && now - confirmedMs < staleMilliseconds) return false;
-    const isSame = told.revision === present?.revision;
-    confirmedMs = now;
+    if (!taker.take(told.revision, Date.now())) return false;
     present = told;
-    if (isSame) return false;
     try {
       kept.write(told);
     } catch (error) {
