@@ -35,9 +35,11 @@ const packages: Record<string, readonly string[]> = {
 const serverFolders: Record<string, readonly string[]> = {
   http: ['commands', 'store', 'agents', 'events'],
   commands: ['store'],
-  agents: ['store'],
+  agents: ['machines', 'store'],
+  // What routes for routers' agents and for detectors have in common.
+  machines: ['store'],
   // What detectors tell becomes attacks and measures: a second way in, beside http.
-  detectors: ['commands', 'store'],
+  detectors: ['commands', 'machines', 'store'],
   events: ['store', 'agents'],
   // Sinks of the change log that are no routers: DNS servers, webhooks, BGP speakers.
   backends: ['store', 'events'],

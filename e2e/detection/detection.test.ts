@@ -153,9 +153,11 @@ test('what is announced hits nine tenths of an attack, and nothing that the cust
 });
 
 test('each flood is met by the match that its packets ask for, not by all of its kind', { skip }, () => {
+  // Nine tenths of the packets' 468 and 1180 octets; of 464 and 1168 where a short answer of the background was sampled too: profiles
+  // tell all but the shortest in steps of 16 octets.
   const asked = new Map<string, Record<string, readonly [least: number, most: number]>>([
-    ['udp-amplification 4', { 'source-port': [123, 123], 'packet-length': [421, 65_535] }],
-    ['udp-amplification 6', { 'source-port': [53, 53], 'packet-length': [1062, 65_535] }],
+    ['udp-amplification 4', { 'source-port': [123, 123], 'packet-length': [417, 65_535] }],
+    ['udp-amplification 6', { 'source-port': [53, 53], 'packet-length': [1051, 65_535] }],
     ['udp-other 4', { 'destination-port': [27_015, 27_015], 'packet-length': [200, 200] }],
     ['icmp 4', { 'icmp-type': [8, 8] }],
     ['ip-other 4', { protocol: [253, 253] }],

@@ -5,7 +5,7 @@ import { attackMitigations, count } from './attack.ts';
 import { inWords } from './in-words.ts';
 import { timestamp, uuid } from './object.ts';
 
-/** In core's order (core: detection/vector.ts; a test holds them together). */
+/** Numbers of vectors are their places in it, also between processes: the order never changes. Core says what they are. */
 export const vectorNames = [
   'udp-amplification',
   'tcp-syn',

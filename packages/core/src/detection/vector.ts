@@ -3,22 +3,10 @@
  * is of exactly one of the first twelve; `total` is all of them together. Never looks at rates.
  */
 
-/** The position of a name is its number in slots and tables; the order never changes. */
-export const vectors = [
-  'udp-amplification',
-  'tcp-syn',
-  'tcp-syn-ack',
-  'tcp-ack',
-  'tcp-rst',
-  'tcp-other',
-  'icmp',
-  'gre',
-  'esp',
-  'ip-fragment',
-  'udp-other',
-  'ip-other',
-  'total',
-] as const;
+import { vectorNames } from '@levee/contract/schemas/detection.ts';
+
+/** The position of a name is its number in slots and tables. */
+export const vectors = vectorNames;
 
 export type Vector = (typeof vectors)[number];
 

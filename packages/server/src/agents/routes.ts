@@ -2,12 +2,10 @@
  * What routers' agents may ask: their stream, reporting, enrolling. Not part of the public interface: authenticated by
  * router keys alone, which open nothing else, and that before anything of a body is read.
  */
-import { createHash } from 'node:crypto';
 import type { AgentEnrolled } from '@levee/contract/agent.ts';
-import { parseKeyRole } from '@levee/core/account/key.ts';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import type pg from 'pg';
-import { isUnavailable } from '../store/failure.ts';
+import { machineRequests, refuse } from '../machines/machine-requests.ts';
 import { enrolRouter } from '../store/routers.ts';
 import { parseReport } from './parse-report.ts';
 import type { ReportWriter } from './report-writer.ts';
@@ -37,44 +35,20 @@ export const agentPaths = [
  */
 const REPORT_MAXIMUM_BYTES = 16 * 1024 * 1024;
 const ENROLMENT_MAXIMUM_BYTES = 4 * 1024;
-/** Of one router, being read or stored. An agent sends one at a time; a second one covers an answer that was lost. */
-const REPORTS_AT_ONCE = 2;
 const TOKEN = /^[\w-]{16,128}$/;
 
 export function registerAgentRoutes(app: FastifyInstance, services: AgentServices): void {
-  /** Whose request it is; known before a byte of the body is read. */
-  const callers = new WeakMap<FastifyRequest, KnownRouter>();
-  const reporting = new Map<string, number>();
-
-  const authenticated = async (request: FastifyRequest, reply: FastifyReply) => {
-    await guarded(services, reply, async () => {
-      const router = await authenticate(services.registry, request);
-      if (router === undefined) refuseKey(reply);
-      else callers.set(request, router);
-    });
-  };
-  const oneByOne = async (request: FastifyRequest, reply: FastifyReply) => {
-    const uuid = callers.get(request)?.uuid;
-    if (uuid === undefined) return;
-    const others = reporting.get(uuid) ?? 0;
-    if (others >= REPORTS_AT_ONCE) {
-      reply.header('retry-after', '1');
-      refuse(reply, 429, 'rate_limited', 'Earlier reports of this router are still being taken: send one at a time.');
-      return;
-    }
-    reporting.set(uuid, others + 1);
-    // Comes in any case, also when the sender goes away in the middle.
-    reply.raw.on('close', () => {
-      const left = (reporting.get(uuid) ?? 1) - 1;
-      if (left > 0) reporting.set(uuid, left);
-      else reporting.delete(uuid);
-    });
-  };
+  const { authenticated, oneByOne, callerOf, guarded, refuseKey } = machineRequests<KnownRouter>({
+    role: 'router',
+    byKeyHash: (keyHash) => services.registry.byKeyHash(keyHash),
+    uuidOf: ({ uuid }) => uuid,
+    logError: services.logError,
+  });
 
   app.get('/agent/v1/stream', { onRequest: authenticated }, (request, reply) =>
-    guarded(services, reply, async () => {
-      const router = callers.get(request);
-      if (router === undefined) return refuseKey(reply);
+    guarded(reply, async () => {
+      const router = callerOf(request, reply);
+      if (router === undefined) return;
       const { after } = request.query as { after?: unknown };
       // One that was not given here, or is mangled, is treated as none: the snapshot sets it right.
       const cursor = typeof after === 'string' ? services.cursors.read(after) : undefined;
@@ -85,9 +59,9 @@ export function registerAgentRoutes(app: FastifyInstance, services: AgentService
 
   const reports = { onRequest: [authenticated, oneByOne], bodyLimit: REPORT_MAXIMUM_BYTES };
   app.post('/agent/v1/report', reports, (request, reply) =>
-    guarded(services, reply, async () => {
-      const router = callers.get(request);
-      if (router === undefined) return refuseKey(reply);
+    guarded(reply, async () => {
+      const router = callerOf(request, reply);
+      if (router === undefined) return;
       const parsed = parseReport(request.body, services.cursors);
       if (!parsed.ok) {
         return refuse(reply, 400, 'validation_failed', parsed.message, { field: parsed.field });
@@ -103,7 +77,7 @@ export function registerAgentRoutes(app: FastifyInstance, services: AgentService
   );
 
   app.post('/agent/v1/enroll', { bodyLimit: ENROLMENT_MAXIMUM_BYTES }, (request, reply) =>
-    guarded(services, reply, async () => {
+    guarded(reply, async () => {
       const token = (request.body as { token?: unknown } | null | undefined)?.token;
       if (typeof token !== 'string') {
         return refuse(reply, 400, 'validation_failed', 'token: must be a string', { field: '/token' });
@@ -120,34 +94,4 @@ export function registerAgentRoutes(app: FastifyInstance, services: AgentService
         .send({ router_uuid: routerUuid, name, location, key } satisfies AgentEnrolled);
     }),
   );
-}
-
-/** Resolves to nothing: a reply is a thenable that waits for its own end, which a hook must not. */
-async function guarded(services: AgentServices, reply: FastifyReply, work: () => Promise<unknown>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    if (isUnavailable(error)) {
-      reply.header('retry-after', '1');
-      refuse(reply, 503, 'unavailable', 'The database cannot be reached at present; try again shortly.');
-    } else {
-      services.logError(error, 'an agent request failed');
-      refuse(reply, 500, 'internal', 'The service failed on this request; the request id finds the cause in its log.');
-    }
-  }
-}
-
-async function authenticate(registry: RouterRegistry, request: FastifyRequest): Promise<KnownRouter | undefined> {
-  const [scheme, key = ''] = (request.headers.authorization ?? '').split(' ');
-  if (scheme?.toLowerCase() !== 'bearer' || parseKeyRole(key) !== 'router') return undefined;
-  return registry.byKeyHash(createHash('sha256').update(key).digest('hex'));
-}
-
-function refuseKey(reply: FastifyReply): void {
-  reply.header('www-authenticate', 'Bearer');
-  refuse(reply, 401, 'invalid_api_key', 'The router key is missing, unknown or no longer valid.');
-}
-
-function refuse(reply: FastifyReply, status: number, error: string, message: string, more: object = {}): void {
-  reply.code(status).send({ error, message, ...more, request_id: reply.request.id });
 }

@@ -1,8 +1,6 @@
 /** Guarantees of operations on detection, beyond what the tests of all operations hold them to. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { vectorNames } from '@levee/contract/schemas/detection.ts';
-import { vectors } from '@levee/core/detection/vector.ts';
 import { mitigationPolicy } from '../commands/detection-policy.ts';
 import { executorOf } from '../commands/executor.ts';
 import { type ApiFixture, startApi } from './testing/api-fixture.ts';
@@ -20,10 +18,6 @@ const create = (body: object) => api.call('createDetectionPolicy', {}, { key: ap
 const remove = (uuid: string) => api.call('deleteDetectionPolicy', { uuid }, { key: api.operatorKey });
 const effective = async (dst: string, key = world.holders.user.key) =>
   (await api.call('readEffectiveDetectionPolicy', {}, { key, query: `?dst=${dst}` })).body;
-
-test('policies know the vectors that detection knows, in its order', () => {
-  assert.deepEqual(vectorNames, vectors);
-});
 
 test('a threshold out of range is refused with its field, what was received and what is allowed; nothing is kept', async () => {
   const cases: [object, string, RegExp][] = [

@@ -6,7 +6,7 @@
 import type { DetectedAttack } from '@levee/contract/detector.ts';
 import { wordsOf } from '@levee/core/detection/outermost.ts';
 import { defaultThresholds } from '@levee/core/detection/policy.ts';
-import { type Vector, vectorNumber } from '@levee/core/detection/vector.ts';
+import { type Vector, vectorNumber, vectors } from '@levee/core/detection/vector.ts';
 import { formatAddress } from '@levee/core/net/address.ts';
 import { prefixContains } from '@levee/core/net/prefix.ts';
 import { prefixFromTrusted } from '@levee/core/net/prefix-text.ts';
@@ -293,20 +293,7 @@ interface Counted {
   readonly samples: number;
 }
 
-const attackVectors: readonly Vector[] = [
-  'udp-amplification',
-  'tcp-syn',
-  'tcp-syn-ack',
-  'tcp-ack',
-  'tcp-rst',
-  'tcp-other',
-  'icmp',
-  'gre',
-  'esp',
-  'ip-fragment',
-  'udp-other',
-  'ip-other',
-];
+const attackVectors: readonly Vector[] = vectors.filter((vector) => vector !== 'total');
 
 function daily({ busiest, quiet }: Flow, hour: number): number {
   const day = Math.floor(hour / 24) % 7;
